@@ -1,0 +1,122 @@
+"""Neighbouring sans-IO stages as one: what goes in at the first comes out at the last.
+
+Does not know about tasks, timers or where events come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ag_ui.core import RunAgentInput
+
+from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.translators import AnyEvent, TimedTranslator, Translator
+
+
+class Chain:
+    """The translators of one run, nearest the source first.
+
+    Attributes:
+        input: What the source is to be given: the run's input as the stages changed it, last stage first.
+        timed: Whether any member may hold events for a while.
+        ended: Whether a stage raised, or `end` was called: nothing more may be fed.
+        error: What the reader must raise after the last events; None for a plain end.
+        last: The events that go out before `error`, where a stage raised while the chain was being made.
+    """
+
+    __slots__ = ("_stages", "_timed", "ended", "error", "input", "last", "timed")
+
+    def __init__(self, middleware: Sequence[TranslatorMiddleware], input: RunAgentInput) -> None:
+        made: list[Translator | TimedTranslator] = []
+        problem: Exception | None = None
+        for stage in reversed(middleware):
+            try:
+                translator = stage.translator(input)
+                input = stage.prepare(input)
+            except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
+                problem = exc
+                break
+            made.append(translator)
+        made.reverse()
+        self.input = input
+        self._stages: list[tuple[Any, bool]] = [(stage, isinstance(stage, TimedTranslator)) for stage in made]
+        self._timed = [(place, stage) for place, (stage, timed) in enumerate(self._stages) if timed]
+        self.timed = bool(self._timed)
+        self.ended = False
+        self.error: BaseException | None = None
+        self.last: Sequence[AnyEvent] = () if problem is None else self.end(problem, 0.0)
+
+    def feed(self, event: AnyEvent, now: float) -> Iterable[AnyEvent]:
+        """Put one event in at the first stage. Look at `ended` after taking the events."""
+        return self._through(0, (event,), now)
+
+    def deadline(self) -> float | None:
+        """Return when `expire` wants to be called: the least over the stages."""
+        least: float | None = None
+        for _, stage in self._timed:
+            due = stage.deadline()
+            if due is not None and (least is None or due < least):
+                least = due
+        return least
+
+    def expire(self, now: float) -> Sequence[AnyEvent]:
+        """Let every stage that is due give what it holds; what one gives goes through those after it."""
+        out: list[AnyEvent] = []
+        for place, stage in self._timed:
+            due = stage.deadline()
+            if due is None or due > now:
+                continue
+            given: list[AnyEvent] = []
+            try:
+                given.extend(stage.expire(now))
+            except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
+                out.extend(self._finish(place + 1, given, exc, now))
+            else:
+                out.extend(self._through(place + 1, given, now))
+            if self.ended:
+                break
+        return out
+
+    def end(self, error: BaseException | None, now: float) -> Sequence[AnyEvent]:
+        """Take the end of the source, or its error; return the last events. `error` says what follows them."""
+        return self._finish(0, (), error, now)
+
+    def _through(self, place: int, events: Iterable[AnyEvent], now: float) -> Iterable[AnyEvent]:
+        for stage, timed in self._stages[place:] if place else self._stages:
+            place += 1
+            out: list[AnyEvent] = []
+            try:
+                if timed:
+                    for event in events:
+                        out.extend(stage.feed(event, now))
+                else:
+                    for event in events:
+                        out.extend(stage.feed(event))
+            except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
+                return self._finish(place, out, exc, now)
+            if not out:
+                return out
+            events = out
+        return events
+
+    def _finish(
+        self, place: int, events: Iterable[AnyEvent], error: BaseException | None, now: float
+    ) -> Sequence[AnyEvent]:
+        """Feed the stages from `place` on what came before the end, then the end; each may change what follows."""
+        self.ended = True
+        for stage, timed in self._stages[place:]:
+            out: list[AnyEvent] = []
+            try:
+                for event in events:
+                    out.extend(stage.feed(event, now) if timed else stage.feed(event))
+                if error is None:
+                    out.extend(stage.flush())
+                else:
+                    more, error = stage.fail(error)
+                    out.extend(more)
+            except Exception as exc:  # noqa: BLE001 - a stage that raises is not flushed
+                error = exc
+            events = out
+        self.error = error
+        return list(events)

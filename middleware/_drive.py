@@ -1,0 +1,149 @@
+"""Drivers: reading a source, feeding a chain of translators, giving what comes out.
+
+Two of them. `drive` reads the source directly, in the reader's own task. `drive_queue` reads a channel and keeps
+the chain's deadlines; a pump or an adapter writes the channel. Neither yields inside a cancel scope, and neither
+ever cancels a pending ``__anext__``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from agui_pipeline.middleware._chain import Chain
+from agui_pipeline.middleware._channel import Channel, in_trio
+from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
+from agui_pipeline.middleware._pump import Pump
+from agui_pipeline.middleware._segment import Segment, raise_closing
+from agui_pipeline.translators import AnyEvent
+
+
+async def ended(chain: Chain) -> AsyncIterator[AnyEvent]:
+    """Give the last events of a chain that ended before it began."""
+    for event in chain.last:
+        yield event
+    if chain.error is not None:
+        raise chain.error
+
+
+async def drive(chain: Chain, source: AsyncIterator[Any]) -> AsyncIterator[AnyEvent]:
+    """Feed a chain that holds nothing for a time."""
+    intake = Intake()
+    asked = _cancellations()
+    error: BaseException | None = None
+    step = source.__anext__
+    feed = chain.feed
+    while not chain.ended:
+        # The try does not span the yield: what a reader throws in is no error of the source.
+        try:
+            item = await step()
+            events = (item,) if type(item) in EVENT_TYPES else intake.take(item)
+        except StopAsyncIteration:
+            break
+        except Exception as exc:  # noqa: BLE001 - raised below, after what is held
+            error = exc
+            break
+        except asyncio.CancelledError as exc:
+            if _cancellations() != asked:
+                raise
+            error = exc  # the source's own doing
+            break
+        for event in events:
+            for out in feed(event, 0.0):
+                yield out
+    for out in _last(chain, intake, error, 0.0):
+        yield out
+    if chain.error is not None:
+        raise chain.error
+
+
+async def drive_queue(
+    chain: Chain, channel: Channel | None = None, *, pump: Callable[[Segment], AsyncIterator[Any]] | None = None
+) -> AsyncIterator[AnyEvent]:
+    """Feed a chain from a channel and keep its deadlines.
+
+    Args:
+        chain: The translators of one run.
+        channel: A channel that somebody else writes. Or:
+        pump: Opens the source, which is then read in a task of its own; that task has ended when this generator has.
+    """
+    pumping = None if pump is None else Pump(pump)  # here: a generator that is never started opens nothing
+    channel = pumping.channel if pumping is not None else channel
+    assert channel is not None  # noqa: S101 - one of the two is given
+    intake = Intake()
+    items = channel.items
+    feed = chain.feed
+    timed = chain.timed
+    now = 0.0
+    error: BaseException | None = None
+    leaving: BaseException | None = None
+    try:
+        while not chain.ended and error is None:
+            if items:
+                if timed:
+                    now = channel.time()  # once a batch
+                for _ in range(len(items)):
+                    item = items.popleft()
+                    if type(item) in EVENT_TYPES:
+                        events: Any = (item,)
+                    else:
+                        try:
+                            events = intake.take(item)
+                        except Exception as exc:  # noqa: BLE001 - raised below, after what is held
+                            error = exc
+                            break
+                    for event in events:
+                        for out in feed(event, now):
+                            yield out
+                    if chain.ended:
+                        break
+                channel.took()
+                continue
+            if channel.ended:
+                error = channel.error
+                break
+            deadline = chain.deadline() if timed else None
+            if deadline is not None:
+                now = channel.time()
+                if deadline <= now:
+                    for out in chain.expire(now):
+                        yield out
+                    continue
+            await channel.wait(deadline)
+        for out in _last(chain, intake, error, channel.time() if timed else 0.0):
+            yield out
+        if chain.error is not None:
+            raise chain.error
+    except BaseException as exc:
+        leaving = exc
+        raise
+    finally:
+        if pumping is not None:
+            raise_closing(await pumping.stop(), leaving)
+        else:
+            channel.close()
+
+
+def _last(chain: Chain, intake: Intake, error: BaseException | None, now: float) -> list[AnyEvent]:
+    """End the chain, unless one of its stages already did."""
+    if chain.ended:
+        return []
+    out: list[AnyEvent] = []
+    if error is None:
+        try:
+            for event in intake.flush():
+                out.extend(chain.feed(event, now))
+        except Exception as exc:  # noqa: BLE001 - raised after what is held
+            error = exc
+    if not chain.ended:
+        out.extend(chain.end(error, now))
+    return out
+
+
+def _cancellations() -> int:
+    """How often the current task was asked to cancel; tells a cancellation of ours from one a source raised itself."""
+    if in_trio():
+        return 0
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()

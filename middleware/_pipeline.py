@@ -1,0 +1,175 @@
+"""A source and the stages around it, as one source."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from itertools import groupby
+from typing import Any, TypeAlias, cast
+
+from ag_ui.core import RunAgentInput
+
+from agui_pipeline.middleware._chain import Chain
+from agui_pipeline.middleware._channel import ChannelSource
+from agui_pipeline.middleware._drive import drive, drive_queue, ended
+from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
+from agui_pipeline.middleware._segment import Segment, raise_closing
+from agui_pipeline.middleware._source import async_iterator, check_middleware, opener_of
+from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.middleware._types import Middleware, Source
+from agui_pipeline.translators import Event
+
+_Stage: TypeAlias = "tuple[TranslatorMiddleware, ...] | Middleware"
+
+
+class Pipeline:
+    """A source with middleware around it; itself a source, that may be called any number of times, also at once.
+
+    Order: as in a Unix pipe, in the order in which events meet the stages. The first middleware is nearest the
+    source, the last nearest the client; inputs travel the other way. That is the reverse of Starlette's list.
+
+    Guarantees:
+        - Lazy: nothing runs before the first event is asked for. Each call is a run of its own.
+        - Events leave in the order in which the last stage gave them; nothing is dropped, merged or reordered here.
+        - Leaving early closes the source: after ``open()`` exits, or ``aclose()`` of the iterator returns, every
+          `finally` of the source and of the stages has run, outermost first.
+        - What a source or a stage raises leaves as itself, after what later stages hold was delivered.
+          On cancellation nothing more is delivered.
+        - Up to 64 events are read ahead of the reader, and only where a stage holds events for a time.
+
+    Args:
+        source: Whatever `as_source` takes.
+        *middleware: Async generator functions ``(input, next)`` and middleware objects.
+
+    Raises:
+        ConfigurationError: The source is none, or a middleware is none; says what was got.
+
+    Example:
+        >>> import asyncio
+        >>> from agui_pipeline.translators import replace, run_input
+        >>> async def agent(input):
+        ...     yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "hello"}
+        >>> async def shout(input, next):
+        ...     async for event in next(input):
+        ...         yield replace(event, delta=event.delta.upper())
+        >>> async def main():
+        ...     async with Pipeline(agent, shout).open(run_input("hi")) as events:
+        ...         return [event.delta async for event in events]
+        >>> asyncio.run(main())
+        ['HELLO']
+    """
+
+    def __init__(self, source: Any, *middleware: Middleware | TranslatorMiddleware) -> None:
+        self._source = opener_of(source)
+        self._channels = source if isinstance(source, ChannelSource) else None
+        for stage in middleware:
+            check_middleware(stage)
+        self._stages = _fuse(middleware)
+
+    def __call__(self, input: RunAgentInput) -> AsyncGenerator[Event, None]:
+        """Start a run: an async generator of its events.
+
+        Where the reader may leave before the end, close the generator, or use `open`, which does.
+        """
+        return cast("AsyncGenerator[Event, None]", self._run(input))
+
+    run = __call__
+
+    def open(self, input: RunAgentInput) -> AbstractAsyncContextManager[AsyncGenerator[Event, None]]:
+        """Start a run as a context manager, at whose exit the source is closed, however the block was left."""
+        return aclosing(self(input))
+
+    async def _run(self, input: RunAgentInput) -> AsyncGenerator[Any, None]:
+        segment = Segment()
+        intake = Intake()
+        error: BaseException | None = None
+        try:
+            async for item in self.start(input, segment):
+                if type(item) in EVENT_TYPES:
+                    yield item
+                else:
+                    for event in intake.take(item):
+                        yield event
+            for event in intake.flush():
+                yield event
+        except BaseException as exc:
+            error = exc
+            raise
+        finally:
+            raise_closing(await segment.close(), error)
+
+    @property
+    def fused(self) -> bool:
+        """Whether every stage is sans-IO, so that the whole chain runs in one driver."""
+        return len(self._stages) == 0 or (len(self._stages) == 1 and isinstance(self._stages[0], tuple))
+
+    def start(self, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
+        """Open the last stage; for adapters that close `segment` themselves, in the task that reads."""
+        if not self._stages and self._channels is not None:
+            return self._open_chain((), 0, input, segment)
+        return self._open(len(self._stages), input, segment)
+
+    def _open(self, count: int, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
+        """Open what the first `count` stages give."""
+        place = segment.reserve()
+        iterator: AsyncIterator[Any]
+        if count == 0:
+            iterator = self._source(input)
+        else:
+            stage = self._stages[count - 1]
+            if isinstance(stage, tuple):
+                iterator = self._open_chain(stage, count - 1, input, segment)
+            else:
+                name = getattr(stage, "__qualname__", type(stage).__qualname__)
+                iterator = async_iterator(stage(input, self._next(count - 1, segment)), f"middleware {name}")
+        segment.fill(place, iterator)
+        return iterator
+
+    def _next(self, count: int, segment: Segment) -> Source:
+        """Return the source that a function stage reads: what the first `count` stages give, as events."""
+
+        def next(input: RunAgentInput) -> AsyncIterator[Event]:
+            if count > 0 or self._channels is not None:
+                return self._open(count, input, segment)
+            place = segment.reserve()
+            events = _events(self._open(count, input, segment))
+            segment.fill(place, events)
+            return events
+
+        return next
+
+    def _open_chain(
+        self, stage: tuple[TranslatorMiddleware, ...], count: int, input: RunAgentInput, segment: Segment
+    ) -> AsyncIterator[Any]:
+        chain = Chain(stage, input)
+        if chain.ended:
+            return ended(chain)
+        if count == 0 and self._channels is not None:
+            return drive_queue(chain, self._channels.channel(chain.input))
+        if chain.timed:
+            return drive_queue(chain, pump=lambda own: self._open(count, chain.input, own))
+        return drive(chain, self._open(count, chain.input, segment))
+
+
+def _fuse(middleware: Sequence[Middleware | TranslatorMiddleware]) -> list[_Stage]:
+    """Put neighbouring sans-IO stages together."""
+    stages: list[_Stage] = []
+    for sans_io, group in groupby(middleware, lambda stage: isinstance(stage, TranslatorMiddleware)):
+        if sans_io:
+            stages.append(cast("tuple[TranslatorMiddleware, ...]", tuple(group)))
+        else:
+            stages.extend(group)
+    return stages
+
+
+async def _events(iterator: AsyncIterator[Any]) -> AsyncIterator[Event]:
+    """Turn a source's items into events, for a function stage that reads the source itself."""
+    intake = Intake()
+    async for item in iterator:
+        if type(item) in EVENT_TYPES:
+            yield item
+        else:
+            for event in intake.take(item):
+                yield cast("Event", event)
+    for event in intake.flush():
+        yield cast("Event", event)

@@ -1,0 +1,57 @@
+"""Middleware whose whole work is a sans-IO translator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+
+from ag_ui.core import RunAgentInput
+
+from agui_pipeline.middleware._options import check_callable
+from agui_pipeline.middleware._types import Source
+from agui_pipeline.translators import DiagnosticSink, Event, TimedTranslator, Translator
+
+
+class TranslatorMiddleware(ABC):
+    """The base of middleware that needs no `await`: configuration here, the state of a run in a translator.
+
+    Neighbours in a `Pipeline` are driven together, with one timer and at most one extra task between them. An
+    instance holds no state of a run, so one object serves any number of runs at once.
+
+    Args:
+        on_diagnostic: Gets each `Diagnostic`. Default: logged at WARNING, once a code and run, without content.
+
+    Example:
+        >>> from agui_pipeline.translators import Translator
+        >>> class WithoutRaw(TranslatorMiddleware):
+        ...     def translator(self, input):
+        ...         return _WithoutRaw()
+        >>> class _WithoutRaw(Translator):
+        ...     def feed(self, event):
+        ...         return () if event.type == "RAW" else (event,)
+    """
+
+    def __init__(self, *, on_diagnostic: DiagnosticSink | None = None) -> None:
+        check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
+        self.on_diagnostic = on_diagnostic
+
+    @abstractmethod
+    def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:
+        """Return a new translator for one run.
+
+        Args:
+            input: The run's input as it comes from the client's side, before this stage's own `prepare`.
+        """
+
+    def prepare(self, input: RunAgentInput) -> RunAgentInput:
+        """Return the input that the stages nearer to the source and the source itself shall see. Default: the same.
+
+        Called after `translator`, once a run. Never mutate the input: ``input.model_copy(update=…)``.
+        """
+        return input
+
+    def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+        """Run this stage alone around `next`, as any middleware."""
+        from agui_pipeline.middleware._pipeline import Pipeline  # noqa: PLC0415 - a pipeline is made of these
+
+        return Pipeline(next, self)(input)

@@ -1,0 +1,64 @@
+"""Diagnostics: what a stage says when it repaired, dropped, lost or downgraded something.
+
+Knows the shape of a diagnostic and the default sink; does not know which stage makes which (docs/diagnostics.md
+lists the codes).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_logger = logging.getLogger("agui_pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that a stage changed, left out or could not do.
+
+    Attributes:
+        code: What happened, stable and documented, such as ``"a2ui.limit"``.
+        message: One sentence for people. Holds no content of the stream: the default sink logs it.
+        event_type: The type of the event concerned, where there is one.
+        message_id: The message, tool call or activity concerned, where there is one.
+        detail: Figures and names for programs. May hold content, so the default sink does not log it.
+    """
+
+    code: str
+    message: str
+    event_type: str | None = None
+    message_id: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+DiagnosticSink = Callable[[Diagnostic], None]
+
+
+def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
+    """Return the sink for one run: the caller's own, else a fresh one that logs each code once.
+
+    Args:
+        on_diagnostic: The ``on_diagnostic`` option of a stage.
+
+    Returns:
+        A callable to hand each `Diagnostic` of this run. Call this once a run: the default sink remembers which
+        codes it has logged.
+    """
+    return _LogOnce() if on_diagnostic is None else on_diagnostic
+
+
+class _LogOnce:
+    """Logs each code once, at WARNING, without `detail`: a flood of repairs must not become a flood of log lines."""
+
+    __slots__ = ("_seen",)
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def __call__(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.code in self._seen:
+            return
+        self._seen.add(diagnostic.code)
+        _logger.warning("%s: %s", diagnostic.code, diagnostic.message)
