@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ag_ui.core import RunAgentInput
 
+from agui_pipeline.translators import SSEFrame
+
 if TYPE_CHECKING:
     import trio
 
@@ -41,9 +43,10 @@ class Channel(ABC, AsyncIterator[Any]):
         ended: Whether nothing more will be written.
         error: Why it ended, None for a plain end.
         before_wait: Awaited by `wait` before it parks the reader, when nothing is ready.
+        aside: Takes, in their place, items that are no events and that no stage shall see.
     """
 
-    __slots__ = ("before_wait", "ended", "error", "items", "limit")
+    __slots__ = ("aside", "before_wait", "ended", "error", "items", "limit")
 
     def __init__(self, limit: int) -> None:
         self.items: deque[Any] = deque()
@@ -51,6 +54,7 @@ class Channel(ABC, AsyncIterator[Any]):
         self.ended = False
         self.error: BaseException | None = None
         self.before_wait: Callable[[], Awaitable[None]] | None = None
+        self.aside: Callable[[SSEFrame], None] | None = None
 
     @abstractmethod
     def time(self) -> float:
@@ -100,15 +104,18 @@ class Channel(ABC, AsyncIterator[Any]):
             await self.park(deadline)
 
     async def __anext__(self) -> Any:
-        while not self.items:
-            if self.ended:
-                if self.error is not None:
-                    raise self.error
-                raise StopAsyncIteration
-            await self.wait()
-        item = self.items.popleft()
-        self.took()
-        return item
+        while True:
+            while not self.items:
+                if self.ended:
+                    if self.error is not None:
+                        raise self.error
+                    raise StopAsyncIteration
+                await self.wait()
+            item = self.items.popleft()
+            self.took()
+            if self.aside is None or type(item) is not SSEFrame:
+                return item
+            self.aside(item)
 
 
 class _AsyncioChannel(Channel):

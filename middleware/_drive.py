@@ -16,7 +16,7 @@ from agui_pipeline.middleware._channel import Channel, in_trio
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._pump import Pump
 from agui_pipeline.middleware._segment import Segment, raise_closing
-from agui_pipeline.translators import AnyEvent
+from agui_pipeline.translators import AnyEvent, SSEFrame
 
 
 async def ended(chain: Chain) -> AsyncIterator[AnyEvent]:
@@ -30,7 +30,7 @@ async def ended(chain: Chain) -> AsyncIterator[AnyEvent]:
 async def drive(chain: Chain, source: AsyncIterator[Any]) -> AsyncIterator[AnyEvent]:
     """Feed a chain that holds nothing for a time."""
     intake = Intake()
-    asked = _cancellations()
+    asked = cancellations()
     error: BaseException | None = None
     step = source.__anext__
     feed = chain.feed
@@ -45,7 +45,7 @@ async def drive(chain: Chain, source: AsyncIterator[Any]) -> AsyncIterator[AnyEv
             error = exc
             break
         except asyncio.CancelledError as exc:
-            if _cancellations() != asked:
+            if cancellations() != asked:
                 raise
             error = exc  # the source's own doing
             break
@@ -58,7 +58,7 @@ async def drive(chain: Chain, source: AsyncIterator[Any]) -> AsyncIterator[AnyEv
         raise chain.error
 
 
-async def drive_queue(
+async def drive_queue(  # noqa: C901, PLR0912, PLR0915 - the hot loop: every call taken out of it is paid an event
     chain: Chain, channel: Channel | None = None, *, pump: Callable[[Segment], AsyncIterator[Any]] | None = None
 ) -> AsyncIterator[AnyEvent]:
     """Feed a chain from a channel and keep its deadlines.
@@ -87,6 +87,9 @@ async def drive_queue(
                     item = items.popleft()
                     if type(item) in EVENT_TYPES:
                         events: Any = (item,)
+                    elif channel.aside is not None and type(item) is SSEFrame:
+                        channel.aside(item)
+                        continue
                     else:
                         try:
                             events = intake.take(item)
@@ -141,7 +144,7 @@ def _last(chain: Chain, intake: Intake, error: BaseException | None, now: float)
     return out
 
 
-def _cancellations() -> int:
+def cancellations() -> int:
     """How often the current task was asked to cancel; tells a cancellation of ours from one a source raised itself."""
     if in_trio():
         return 0

@@ -9,8 +9,9 @@ from ag_ui.core import BaseEvent
 
 from agui_pipeline.translators import AnyEvent, DecodeError, SourceError, SSEDecoder, SSEFrame, WireEvent, decode_event
 from agui_pipeline.translators._events import EVENT_CLASSES
+from agui_pipeline.translators._sse import decode_frame
 
-EVENT_TYPES: Final[set[type]] = {WireEvent, SSEFrame, *EVENT_CLASSES.values()}
+EVENT_TYPES: Final[set[type]] = {WireEvent, *EVENT_CLASSES.values()}
 """Classes whose instances are taken as they are. A set, since `isinstance` with pydantic's models costs 0.3 µs."""
 
 
@@ -34,6 +35,8 @@ class Intake:
         try:
             if isinstance(item, Mapping):
                 return (decode_event(item),)
+            if isinstance(item, SSEFrame):
+                return () if item.data is None else (decode_frame(item),)
             if isinstance(item, str | bytes | bytearray | memoryview):
                 return self._text(item.encode(errors="replace") if isinstance(item, str) else bytes(item))
         except DecodeError as exc:
@@ -66,4 +69,4 @@ class Intake:
             raise SourceError(f"a source ended in the middle of an event: {exc}") from exc
 
     def _decoded(self, frames: Sequence[SSEFrame]) -> Sequence[AnyEvent]:
-        return [decode_event(frame.data) for frame in frames if frame.data is not None]
+        return [decode_frame(frame) for frame in frames if frame.data is not None]

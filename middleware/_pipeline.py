@@ -17,7 +17,7 @@ from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator, check_middleware, opener_of
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.middleware._types import Middleware, Source
-from agui_pipeline.translators import Event
+from agui_pipeline.translators import Event, SSEFrame
 
 _Stage: TypeAlias = "tuple[TranslatorMiddleware, ...] | Middleware"
 
@@ -60,7 +60,7 @@ class Pipeline:
     """
 
     def __init__(self, source: Any, *middleware: Middleware | TranslatorMiddleware) -> None:
-        self._source = opener_of(source)
+        self.source = opener_of(source)
         self._channels = source if isinstance(source, ChannelSource) else None
         for stage in middleware:
             check_middleware(stage)
@@ -85,7 +85,8 @@ class Pipeline:
         error: BaseException | None = None
         try:
             async for item in self.start(input, segment):
-                if type(item) in EVENT_TYPES:
+                # Frames are what a stage made that leaves AG-UI.
+                if type(item) in EVENT_TYPES or (self._stages and type(item) is SSEFrame):
                     yield item
                 else:
                     for event in intake.take(item):
@@ -97,6 +98,14 @@ class Pipeline:
             raise
         finally:
             raise_closing(await segment.close(), error)
+
+    def around(self, source: Any) -> Pipeline:
+        """Return the same stages around another source, without checking them again."""
+        other = object.__new__(Pipeline)
+        other.source = source
+        other._channels = source if isinstance(source, ChannelSource) else None
+        other._stages = self._stages
+        return other
 
     @property
     def fused(self) -> bool:
@@ -114,7 +123,7 @@ class Pipeline:
         place = segment.reserve()
         iterator: AsyncIterator[Any]
         if count == 0:
-            iterator = self._source(input)
+            iterator = self.source(input)
         else:
             stage = self._stages[count - 1]
             if isinstance(stage, tuple):

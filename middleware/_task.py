@@ -1,8 +1,8 @@
 """Detached tasks, and interrupting the current one, on asyncio and on trio.
 
-A task group cannot be open where a generator yields, and wraps errors; these cannot outlive the one who started them
-only because that one always calls `join`. Cancellation is asked for once (asyncio): a level-triggered scope would
-also cut the awaits in a plain ``finally: await release()``. On trio cancellation is level-triggered, as everywhere there.
+A task group cannot be open where a generator yields, and it wraps errors. What it would guarantee is done by hand:
+whoever starts a task here always calls `join`. Cancellation is asked for once (asyncio): a level-triggered scope would
+also cut the awaits in a plain ``finally: await release()``. (On trio it is level-triggered, as everywhere there.)
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ def spawn(run: Callable[[], Awaitable[None]], name: str) -> Child:
 class Child(ABC):
     """A task that whoever started it cancels and joins."""
 
+    cancelled = False
+    """Whether `cancel` was called."""
+
     @property
     @abstractmethod
     def done(self) -> bool:
@@ -53,15 +56,14 @@ class _AsyncioChild(Child):
             await run()
 
         self._task = asyncio.get_running_loop().create_task(task(), name=name)
-        self._asked = False
 
     @property
     def done(self) -> bool:
         return self._task.done()
 
     def cancel(self) -> None:
-        if not self._asked:
-            self._asked = True
+        if not self.cancelled:
+            self.cancelled = True
             self._task.cancel()
 
     async def join(self) -> None:
@@ -100,6 +102,7 @@ class _TrioChild(Child):
         return bool(self._done.is_set())
 
     def cancel(self) -> None:
+        self.cancelled = True
         self._scope.cancel()
 
     async def join(self) -> None:

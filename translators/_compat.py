@@ -8,9 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 import ag_ui.core as _core
+from ag_ui.core.types import ConfiguredBaseModel
 
 HAS_PROTOCOL_VERSION: Final[bool] = hasattr(_core, "PROTOCOL_VERSION")
 """Whether the SDK declares the protocol's version (1.x)."""
+
+HAS_OMISSION: Final[bool] = hasattr(ConfiguredBaseModel, "_omit_fields_without_value")
+"""Whether the SDK's models leave out optional fields without a value by themselves (1.x), not only its encoder."""
 
 HAS_SUBAGENTS: Final[bool] = hasattr(_core, "SubagentStartedEvent")
 """Whether the SDK has SUBAGENT_* events and `subagent_run_id` fields (1.x)."""

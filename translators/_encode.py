@@ -3,25 +3,31 @@
 Knows what the SDK's encoder would have said and says the same, several times faster: one generated dict builder a
 model class, then orjson. Does not know about framing (`_sse.py`). Nothing here raises: what JSON cannot say is
 repaired, and each repair is a diagnostic.
+
+One difference to the SDK is on purpose: a nested instance of a subclass (of a message, say) is sent with the fields
+that the subclass adds, where pydantic sends the declared class's only.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final, get_args
 
 import orjson
-from pydantic import BaseModel
+from ag_ui.core.types import ConfiguredBaseModel
+from pydantic import BaseModel, RootModel
 from pydantic_core import to_jsonable_python
 
+from agui_pipeline.translators._compat import HAS_OMISSION
 from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink, run_sink
-from agui_pipeline.translators._events import AnyEvent, WireEvent
+from agui_pipeline.translators._events import KEEPS_NULL, AnyEvent, WireEvent, wire_name
 
 _MAX_DEPTH: Final = 200
-"""Levels of nesting that are kept. orjson stops at 254; a browser's or an older JSON reader may stop earlier."""
+"""Levels of objects and arrays that are kept, the event's own included. Many a JSON reader stops not much later."""
 _MAX_TEXT: Final = 200
 """Characters kept of the `str()` of an object that JSON has no form for."""
 
@@ -49,50 +55,112 @@ def encode_event(event: AnyEvent, on_diagnostic: DiagnosticSink | None = None) -
         >>> encode_event(CustomEvent(name="n", value={"k": None}))
         b'{"type":"CUSTOM","name":"n","value":{"k":null}}'
     """
-    if isinstance(event, WireEvent):
-        raw = event._raw  # noqa: SLF001 - the slots are shared with this module
-        if raw is None:
-            raw = event._raw = encode_json(event._data, on_diagnostic, event.type)  # noqa: SLF001
-        return raw
-    build = _builders.get(type(event)) or _builder(type(event))
+    build = _builders.get(type(event))
+    if build is None:
+        if isinstance(event, WireEvent):
+            raw = event._raw  # noqa: SLF001 - the slots are shared with this module
+            if raw is None:
+                raw = event._raw = encode_json(event._data, on_diagnostic, event.type)  # noqa: SLF001
+            return raw
+        build = _builder(type(event))
     try:
-        value = build(event)
-    except Exception:  # noqa: BLE001 - a subclass's own serializer may raise anything; never ours
-        value = dict(vars(event)) if hasattr(event, "__dict__") else {"type": str(event.type)}
-    return encode_json(value, on_diagnostic, str.__str__(event.type))
+        value, flat = build(event)
+        data = orjson.dumps(value, _default, _OPTIONS)
+    except Exception:  # noqa: BLE001 - orjson, a field that is not there, or somebody's own serializer
+        return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
+    if flat:  # nothing but strings: neither null nor nesting to look for
+        return data if data.isascii() else _escaped(data)
+    if _needs_repair(data, value):
+        return _encode_slowly(value, on_diagnostic, _type_of(event))
+    return _escaped(data)
 
 
 def encode_json(value: Any, on_diagnostic: DiagnosticSink | None = None, event_type: str | None = None) -> bytes:
     """Encode any value as compact JSON, with the repairs of `encode_event`."""
     try:
         data = orjson.dumps(value, _default, _OPTIONS)
-    except Exception:  # noqa: BLE001 - orjson, or the str() or serializer of somebody's object
+    except Exception:  # noqa: BLE001 - orjson, or the serializer of somebody's object
         return _encode_slowly(value, on_diagnostic, event_type)
-    if b"null" in data and _has_nan(value):
-        return _encode_slowly(value, on_diagnostic, event_type)
-    if b"\xe2\x80\xa8" in data or b"\xe2\x80\xa9" in data:
-        # Legal JSON, but line ends to JavaScript's older parsers and to line readers such as httpx's.
-        data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+    return _encode_slowly(value, on_diagnostic, event_type) if _needs_repair(data, value) else _escaped(data)
+
+
+def _escaped(data: bytes) -> bytes:
+    """Escape U+2028 and U+2029: legal JSON, but line ends to older JavaScript and to line readers such as httpx's."""
+    if b"\xe2" in data:
+        return data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     return data
 
 
-def jsonable(event: AnyEvent) -> dict[str, Any]:
-    """Return an event as a new dict with wire names; payloads are shared, not copied."""
-    if isinstance(event, WireEvent):
-        return dict(event._data)  # noqa: SLF001 - the slots are shared with this module
-    build = _builders.get(type(event)) or _builder(type(event))
-    return build(event)
+def _needs_repair(data: bytes, value: Any) -> bool:
+    """Whether orjson let something pass that needs a diagnostic: a NaN (it says null), or nesting past the limit."""
+    if b"null" in data and _has_nan(value):
+        return True
+    # So many levels take so many brackets, and those so many bytes: only large events pay for the counting.
+    return len(data) > 2 * _MAX_DEPTH and data.count(b"{") + data.count(b"[") > _MAX_DEPTH and _too_deep(value)
 
 
-_Builder = Callable[[Any], dict[str, Any]]
-_builders: dict[type, _Builder] = {}
+def _has_nan(value: Any) -> bool:
+    found = [value]
+    for item in found:  # which grows meanwhile
+        if isinstance(item, dict):
+            values: Iterable[Any] = item.values()
+        elif isinstance(item, list | tuple):
+            values = item
+        else:
+            try:
+                values = (item.value if isinstance(item, Enum) else _default(item),)
+            except Exception:  # noqa: BLE001 - somebody's serializer that works only once
+                return True
+        for child in values:
+            if type(child) in _WITHOUT_FLOATS:
+                continue
+            if isinstance(child, float):
+                if not math.isfinite(child):
+                    return True
+            elif not isinstance(child, str | int):
+                found.append(child)
+    return False
+
+
+_WITHOUT_FLOATS: Final = frozenset({str, int, bool, type(None)})
+
+
+def _orjson_levels() -> int:
+    value: list[Any] = []
+    levels = 0
+    try:
+        while True:
+            orjson.dumps(value)
+            levels, value = levels + 1, [value]
+    except orjson.JSONEncodeError:
+        return levels
+
+
+_SPARE_LEVELS: Final = _orjson_levels() - _MAX_DEPTH
+
+
+def _too_deep(value: Any) -> bool:
+    for _ in range(_SPARE_LEVELS):
+        value = [value]  # what is left of orjson's own limit is then ours
+    try:
+        orjson.dumps(value, _default, _OPTIONS)
+    except Exception:  # noqa: BLE001 - the limit; anything else is for the slow path, too
+        return True
+    return False
+
+
+_Builder = Callable[[Any], tuple[dict[str, Any], bool]]
+_builders: Final[dict[type, _Builder]] = {}
 
 
 def _builder(cls: type) -> _Builder:
-    """Make, and remember, the function that turns an instance of a class into a dict with wire names."""
+    """Make, and remember, the function that turns an instance of a class into a dict with wire names.
+
+    It also says whether all values are strings.
+    """
     if not issubclass(cls, BaseModel):
         build: _Builder = _foreign
-    elif _serializes_itself(cls):
+    elif not issubclass(cls, ConfiguredBaseModel) or _serializes_itself(cls):
         build = _dump
     else:
         build = _generated(cls)
@@ -100,14 +168,21 @@ def _builder(cls: type) -> _Builder:
     return build
 
 
-def _foreign(event: Any) -> dict[str, Any]:
-    """Encode an event that is neither kind but has attributes, such as a test's stand-in."""
-    fields = {name: value for name, value in vars(event).items() if not name.startswith("_")}
-    return {"type": str.__str__(event.type)} | fields
+def _foreign(event: Any) -> tuple[dict[str, Any], bool]:
+    """Read an event that is no model: whatever has a `type` and attributes."""
+    names = [field.name for field in dataclasses.fields(event)] if dataclasses.is_dataclass(event) else vars(event)
+    out = {"type": event.type}
+    for name in names:
+        value = getattr(event, name)
+        alias = wire_name(name, {})
+        if not name.startswith("_") and (value is not None or (event.type, alias) in KEEPS_NULL):
+            out[alias] = value
+    return out, False
 
 
-def _dump(event: BaseModel) -> dict[str, Any]:
-    return event.model_dump(mode="python", by_alias=True)
+def _dump(event: BaseModel) -> tuple[dict[str, Any], bool]:
+    """Let pydantic decide, as the SDK's encoder does."""
+    return event.model_dump(mode="json", by_alias=True, exclude_none=not HAS_OMISSION, warnings=False), False
 
 
 def _serializes_itself(cls: type[BaseModel]) -> bool:
@@ -118,150 +193,209 @@ def _serializes_itself(cls: type[BaseModel]) -> bool:
         for group in (decorators.field_serializers, decorators.model_serializers, decorators.computed_fields)
         for name in group
     }
-    return bool(own - {"_omit_fields_without_value"}) or any(
-        field.exclude or any(hasattr(item, "when_used") for item in field.metadata)
-        for field in cls.model_fields.values()
+    return (
+        bool(own - {"_omit_fields_without_value"})
+        or any(key == "json_encoders" or key.startswith("ser_json") for key in cls.model_config)
+        or any(
+            field.exclude or any(hasattr(part, "when_used") for part in (*field.metadata, *_parts(field.annotation)))
+            for field in cls.model_fields.values()
+        )
     )
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)
 
 
 def _generated(cls: type[BaseModel]) -> _Builder:
     """Generate the builder's source: straight-line code is what makes encoding a model cheap."""
-    lines = ["def build(event):", " fields = event.__dict__", " out = {}"]
+    lines = ["def build(event):", " fields = event.__dict__", " out = {}", " flat = True"]
+    namespace: dict[str, Any] = {}
     for name, field in cls.model_fields.items():
         if name == "type" and isinstance(field.default, str):
             # One plain string for all: orjson takes an enum's member only after asking Python for its value.
-            lines[2] = f" out = {{'type': {str.__str__(field.default)!r}}}"
+            namespace |= {"usual": field.default, "plain": str.__str__(field.default)}
+            lines += [" value = fields['type']", " out['type'] = plain if value is usual else value"]
             continue
-        alias = field.serialization_alias or field.alias or name
-        lines.append(f" value = fields[{name!r}]")
+        put = f"out[{(field.serialization_alias or field.alias or name)!r}] = value"
+        lines += [f" value = fields[{name!r}]", f" if type(value) is str: {put}"]
         optional = not field.is_required() and field.default is None
-        lines.append(f" {'if value is not None: ' if optional else ''}out[{alias!r}] = value")
+        lines += [f" elif value is not None: {put}; flat = False" if optional else f" else: {put}; flat = False"]
     lines += [
         " extra = event.__pydantic_extra__",
-        " if extra: out.update(extra)",
-        " return out",
+        " if extra: out.update(extra); flat = False",
+        " return out, flat",
     ]
-    namespace: dict[str, Any] = {}
     exec("\n".join(lines), namespace)  # noqa: S102 - the names are those of a model's fields
     build: _Builder = namespace["build"]
     return build
 
 
 def _default(value: Any) -> Any:
-    """Give orjson something it knows: nested models as the SDK would, everything else as pydantic would."""
-    if isinstance(value, BaseModel):
-        return (_builders.get(type(value)) or _builder(type(value)))(value)
+    """Give orjson something it knows: the SDK's nested models as events are, everything else as pydantic would."""
+    if isinstance(value, ConfiguredBaseModel):
+        return (_builders.get(type(value)) or _builder(type(value)))(value)[0]
     return to_jsonable_python(value, by_alias=True)
 
 
-_strict: Final = json.JSONEncoder(allow_nan=False, check_circular=False, default=_default)
+def _type_of(event: Any) -> str | None:
+    name = getattr(event, "type", None)
+    return str.__str__(name) if isinstance(name, str) else None
 
 
-def _has_nan(value: Any) -> bool:
-    """Whether one of the nulls was a float that JSON has no form for (orjson says null and no more)."""
+def _opened(event: Any) -> Any:
+    """Return an event as a dict where its builder or orjson failed; itself where even that does not work."""
     try:
-        _strict.encode(value)
-    except (ValueError, RecursionError):
-        return True
-    except Exception:  # noqa: BLE001 - keys or objects that json knows less of than orjson: look the slow way
-        return True
-    return False
+        return _builders[type(event)](event)[0]
+    except Exception:  # noqa: BLE001 - the second try of two
+        try:
+            return _fields(event)
+        except Exception:  # noqa: BLE001 - any object, with any code of its own
+            return event
+
+
+def _fields(value: Any) -> Any:
+    """Open an object that pydantic would not, one level: a field that JSON has no form for shall not cost the others.
+
+    Raises:
+        TypeError: It has no fields.
+    """
+    if isinstance(value, RootModel):
+        return value.root
+    if isinstance(value, BaseModel):
+        omits = isinstance(value, ConfiguredBaseModel)
+        own = vars(value)
+        out = {
+            field.serialization_alias or field.alias or name: own[name]
+            for name, field in type(value).model_fields.items()
+            if name in own
+            and not field.exclude
+            and not (omits and own[name] is None and field.default is None and not field.is_required())
+        }
+        return out | (value.__pydantic_extra__ or {})
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError
 
 
 def _encode_slowly(value: Any, on_diagnostic: DiagnosticSink | None, event_type: str | None) -> bytes:
-    repairs: dict[str, int] = {}
-    plain = _plain(value, 0, partial(_count, repairs))
+    repairs = _Repairs()
+    plain = repairs.plain(value, 0)
     try:
         data = orjson.dumps(plain)
-    except Exception:  # noqa: BLE001 - an integer past 64 bits
+    except orjson.JSONEncodeError:  # an integer past 64 bits
         data = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
-    if repairs:
+    if repairs.counts:
         sink = run_sink(on_diagnostic)
-        for code, count in repairs.items():
+        for code, count in repairs.counts.items():
             sink(Diagnostic(code, f"{_MESSAGES[code]} ({count} times)", event_type=event_type, detail={"count": count}))
-    return data
+    return _escaped(data)
 
 
 _MESSAGES: Final[Mapping[str, str]] = {
     "encode.nan": "NaN or an infinity was sent as null: JSON has no form for it",
     "encode.surrogate": "a lone surrogate was sent as U+FFFD: UTF-8 has no form for it",
     "encode.object": f"an object that JSON has no form for was sent as its str(), cut to {_MAX_TEXT} characters",
-    "encode.depth": f'what was nested deeper than {_MAX_DEPTH} levels was sent as "…"',
+    "encode.depth": f'what was nested deeper than {_MAX_DEPTH} levels, or in itself, was sent as "…"',
     "encode.key": "two keys of an object had the same text; the later value was sent",
 }
 """The diagnostics of encoding, by code."""
 
 
-def _count(repairs: dict[str, int], code: str) -> None:
-    repairs[code] = repairs.get(code, 0) + 1
+class _Repairs:
+    """Makes values plain: dicts, lists, strings and numbers that JSON has a form for. Never raises."""
 
+    __slots__ = ("_open", "counts")
 
-def _plain(value: Any, depth: int, repair: Callable[[str], None]) -> Any:  # noqa: C901, PLR0911 - one case a kind of value
-    """Return a value made of dicts, lists, strings and numbers that JSON has a form for."""
-    if value is None or value is True or value is False:
-        return value
-    if isinstance(value, str):
-        return _text(str.__str__(value), repair)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        repair("encode.nan")
-        return None
-    if depth >= _MAX_DEPTH:
-        repair("encode.depth")
-        return "…"
-    try:
-        if isinstance(value, BaseModel):
-            return _plain((_builders.get(type(value)) or _builder(type(value)))(value), depth, repair)
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        """How many repairs there were, by code."""
+        self._open: set[int] = set()  # what is being opened: an object found in itself would never end
+
+    def plain(self, value: Any, depth: int) -> Any:  # noqa: PLR0911 - one a kind of value
+        """Return the plain form of a value that stands in so many objects and arrays."""
+        if value is None or value is True or value is False:
+            return value
+        try:
+            if isinstance(value, str):
+                return self._text(str.__str__(value))
+            if isinstance(value, int):
+                return self._integer(int.__int__(value))
+            if isinstance(value, float):
+                return self._float(float.__float__(value))
+            if id(value) in self._open:
+                return self._cut()
+            self._open.add(id(value))
+            try:
+                return self._opened(value, depth)
+            finally:
+                self._open.discard(id(value))
+        except RecursionError:
+            return self._cut()
+        except Exception:  # noqa: BLE001 - any object, with any code of its own
+            return self._described(value)
+
+    def _opened(self, value: Any, depth: int) -> Any:
         if isinstance(value, Mapping):
-            return _object(value.items(), depth, repair)
-        if isinstance(value, (list, tuple, set, frozenset)):
-            return [_plain(item, depth + 1, repair) for item in value]
-        other = to_jsonable_python(value, by_alias=True)
-    except Exception:  # noqa: BLE001 - any object, with any code of its own
-        repair("encode.object")
-        return _text(_str(value), repair)
-    return _plain(other, depth + 1, repair)
+            if depth >= _MAX_DEPTH:
+                return self._cut()
+            out: dict[str, Any] = {}
+            for key, item in value.items():
+                name = self._key(key)
+                if name in out:
+                    self._count("encode.key")
+                out[name] = self.plain(item, depth + 1)
+            return out
+        if isinstance(value, list | tuple | set | frozenset):
+            return self._cut() if depth >= _MAX_DEPTH else [self.plain(item, depth + 1) for item in value]
+        try:
+            simpler = _default(value)
+        except Exception:  # noqa: BLE001 - any object, with any code of its own
+            simpler = _fields(value)
+        return self.plain(simpler, depth)
 
+    def _key(self, key: Any) -> str:
+        """Spell a key as pydantic does (``None``, ``true``, ``1``), else as `str`."""
+        try:
+            if isinstance(key, str):
+                return self._text(str.__str__(key))
+            return self._text(next(iter(to_jsonable_python({key: None}, by_alias=True))))
+        except Exception:  # noqa: BLE001 - any object, with any code of its own
+            return self._described(key)
 
-def _object(items: Iterable[tuple[Any, Any]], depth: int, repair: Callable[[str], None]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, item in items:
-        name = _key(key, repair)
-        if name in out:
-            repair("encode.key")
-        out[name] = _plain(item, depth + 1, repair)
-    return out
+    def _text(self, text: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            # Through UTF-16 two halves that stand together become the character they mean.
+            joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            if joined.count("\ufffd") > text.count("\ufffd"):
+                self._count("encode.surrogate")
+            return joined
+        return text
 
+    def _integer(self, number: int) -> int:
+        int.__repr__(number)  # raises past Python's limit of 4300 digits, as writing it would
+        return number
 
-def _key(key: Any, repair: Callable[[str], None]) -> str:
-    """Spell a key as pydantic does (``None``, ``true``, ``1``), else as `str`."""
-    if isinstance(key, str):
-        return _text(str.__str__(key), repair)
-    try:
-        return _text(next(iter(to_jsonable_python({key: None}, by_alias=True))), repair)
-    except Exception:  # noqa: BLE001 - any object, with any code of its own
-        repair("encode.object")
-        return _text(_str(key), repair)
+    def _float(self, number: float) -> float | None:
+        if math.isfinite(number):
+            return number
+        self._count("encode.nan")
+        return None
 
+    def _cut(self) -> str:
+        self._count("encode.depth")
+        return "…"
 
-def _text(text: str, repair: Callable[[str], None]) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # Through UTF-16 two halves that stand together become the character they mean.
-        joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if "\ufffd" in joined:
-            repair("encode.surrogate")
-        return joined
-    return text
+    def _described(self, value: Any) -> str:
+        self._count("encode.object")
+        try:
+            return self._text(str(value)[:_MAX_TEXT])
+        except Exception:  # noqa: BLE001 - any object, with any code of its own
+            return f"<{type(value).__name__}>"
 
-
-def _str(value: Any) -> str:
-    try:
-        return str(value)[:_MAX_TEXT]
-    except Exception:  # noqa: BLE001 - any object, with any code of its own
-        return f"<{type(value).__name__}>"
+    def _count(self, code: str) -> None:
+        self.counts[code] = self.counts.get(code, 0) + 1

@@ -1,0 +1,388 @@
+"""Starlette, FastAPI and any other ASGI framework: around an endpoint that exists, or serving a source.
+
+Pure ASGI: nothing here buffers a stream, and background tasks of the wrapped app still run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
+
+from ag_ui.core import RunAgentInput
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agui_pipeline.adapters._asgi_app import AppCall
+from agui_pipeline.adapters._asgi_body import Body, Refusal, json_error, parse_body, read_body
+from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, Stream
+from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
+from agui_pipeline.middleware._channel import Channel
+from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
+from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
+from agui_pipeline.middleware._segment import Segment, raise_closing
+from agui_pipeline.middleware._source import async_iterator
+from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
+from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._events import loads
+
+__all__ = ["AGUIMiddleware", "agent_app", "agent_endpoint", "current_request"]
+
+MAX_BODY: Final = 10 * 1024 * 1024
+"""The default limit of a request body, in bytes."""
+
+Stages: TypeAlias = Sequence[Middleware | TranslatorMiddleware]
+StagesFor: TypeAlias = Callable[[Request, Any], Stages | Awaitable[Stages]]
+Paths: TypeAlias = Sequence[str] | Callable[[Scope], bool] | None
+
+_request: ContextVar[Request] = ContextVar("agui_pipeline.request")
+
+
+def current_request() -> Request:
+    """Return the HTTP request that the running chain or agent serves: its headers, user and state.
+
+    A context variable: set in `AGUIMiddleware` and `agent_endpoint`, also in the tasks that they start. The body has
+    been read; `RunAgentInput` is what it said.
+
+    Raises:
+        LookupError: Called outside a request.
+    """
+    try:
+        return _request.get()
+    except LookupError:
+        raise LookupError("current_request() was called outside a request that agui_pipeline serves") from None
+
+
+class AGUIMiddleware:
+    """Puts a chain around AG-UI endpoints of an existing ASGI app, without a change to it.
+
+    Only ``text/event-stream`` answers to POST requests with a RunAgentInput on matching paths are touched; every other
+    request, scope and answer passes byte for byte. What a body lacks (message ids, ``tools``, ``context``, ``state``)
+    is filled in for the chain and for the app.
+
+    Order: as in a `Pipeline`, the reverse of Starlette's list: the first stage is nearest the app, the last nearest the
+    client.
+
+    Guarantees:
+        - The app's status and headers go out as soon as it sends them; events that nobody changed, byte for byte.
+        - A frame that is no event (a comment, ``[DONE]``) passes with its line ends made LF; it does not meet the
+          chain and may overtake what a stage holds.
+        - If the app raises, or stops in the middle of its answer, what stages hold is delivered, a RUN_ERROR ends the
+          stream (unless a terminal event did), and the exception goes on to the server. Before the answer began, the
+          server answers.
+        - A slow client slows the app: at most 256 events wait.
+
+    Args:
+        app: The wrapped ASGI app.
+        middleware: The chain; or a callable, also async, ``(request, body) -> chain`` (body: the decoded JSON, else
+            bytes) called once a request. It may raise Starlette's HTTPException.
+        paths: Which paths: None = all; exact strings, where a trailing ``*`` matches any rest; or ``(scope) -> bool``.
+            Paths are those that Starlette's router sees (without a mount's prefix).
+        heartbeat: Seconds of silence after which a comment is sent; 0 or None for none.
+        on_disconnect: ``"cancel"`` ends the app when the client leaves, ``"detach"`` lets it finish, unread.
+        max_body: Bytes of a request body that are read. A larger one passes to the app untouched.
+        on_unparsable: What becomes of a body that is no RunAgentInput: ``"pass"`` hands it to the app untouched,
+            ``"reject"`` answers 400, 413 or 415.
+        on_diagnostic: Gets each `Diagnostic` of this adapter (codes ``asgi.*``). Default: the log.
+
+    Raises:
+        ConfigurationError: An option has a value it cannot have, or a stage is none.
+
+    Example:
+        >>> from starlette.applications import Starlette
+        >>> from agui_pipeline.middleware import EventThrottleMiddleware
+        >>> app = Starlette()
+        >>> app.add_middleware(AGUIMiddleware, middleware=[EventThrottleMiddleware()], paths=["/agent"])
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        middleware: Stages | StagesFor = (),
+        paths: Paths = None,
+        heartbeat: float | None = 15.0,
+        on_disconnect: str = "cancel",
+        max_body: int = MAX_BODY,
+        on_unparsable: str = "pass",
+        on_diagnostic: DiagnosticSink | None = None,
+    ) -> None:
+        self.app = app
+        self._options = _Options(heartbeat, on_disconnect, max_body, on_diagnostic)
+        check_choice("on_unparsable", on_unparsable, ("pass", "reject"))
+        self._reject = on_unparsable == "reject"
+        self._matches = _matcher(paths)
+        self._stages_for: StagesFor | None = None
+        self._pipeline: Pipeline | None = None
+        if callable(middleware):
+            self._stages_for = middleware
+        else:
+            self._pipeline = Pipeline([], *_sequence(middleware))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI call."""
+        if scope["type"] != "http" or scope["method"] in ("HEAD", "OPTIONS") or not self._matches(scope):
+            await self.app(scope, receive, send)
+            return
+        options = self._options
+        sink = run_sink(options.on_diagnostic)
+        if scope["method"] != "POST":
+            await self.app(scope, receive, _observed(send, sink, "method", f"it answers a {scope['method']}"))
+            return
+        body = await read_body(scope, receive, options.max_body)
+        if body.disconnected:
+            return
+        parsed = parse_body(scope, body, options.max_body)
+        if isinstance(parsed, Refusal):
+            if self._reject:
+                await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
+                return
+            observed = _observed(send, sink, parsed.code, f"its request could not be read ({parsed.message})")
+            await self.app(scope, body.replay(receive), observed)
+            return
+        request = Request(scope, body.replay(receive))
+        token = _request.set(request)
+        try:
+            try:
+                pipeline = self._pipeline or await self._made(request, body)
+            except HTTPException as exc:
+                await _http_error(exc)(scope, receive, send)
+                return
+            stream = Stream(
+                pipeline,
+                send,
+                receive,
+                make=lambda stream: AppCall(self.app, scope, body, None if parsed.changed else parsed.input, stream),
+                heartbeat=options.heartbeat,
+                detach=options.detach,
+                sink=sink,
+            )
+            await stream.run(parsed.input)
+        finally:
+            _request.reset(token)
+
+    async def _made(self, request: Request, body: Body) -> Pipeline:
+        assert self._stages_for is not None  # noqa: S101 - one of the two was set
+        try:
+            data = loads(body.data)
+        except ValueError:
+            data = body.data
+        stages = self._stages_for(request, data)
+        if inspect.isawaitable(stages):
+            stages = await stages
+        return Pipeline([], *_sequence(stages))
+
+
+class _Options:
+    """The options that wrapping and serving share, checked."""
+
+    def __init__(
+        self, heartbeat: float | None, on_disconnect: str, max_body: int, on_diagnostic: DiagnosticSink | None
+    ) -> None:
+        self.heartbeat = 0.0 if heartbeat is None else heartbeat
+        check_number("heartbeat", self.heartbeat, unit="a number of seconds (0 or None for none)")
+        check_choice("on_disconnect", on_disconnect, ("cancel", "detach"))
+        self.detach = on_disconnect == "detach"
+        check_count("max_body", max_body, least=1, unit="a whole number of bytes")
+        self.max_body = max_body
+        check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
+        self.on_diagnostic = on_diagnostic
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+def _sequence(middleware: Stages) -> Stages:
+    if not _is_sequence(middleware):
+        wanted = "a sequence of middleware, or a callable (request, body) -> sequence"
+        raise ConfigurationError(f"middleware={middleware!r}: must be {wanted}")
+    return middleware
+
+
+def _matcher(paths: Paths) -> Callable[[Scope], bool]:
+    if paths is None:
+        return lambda _scope: True
+    if callable(paths):
+        return paths
+    if not _is_sequence(paths) or not all(path[:1] in ("/", "*") for path in paths):
+        wanted = "None (all), a sequence of strings that start with '/', or a callable (scope) -> bool"
+        raise ConfigurationError(f"paths={paths!r}: must be {wanted}")
+    exact = frozenset(path for path in paths if not path.endswith("*"))
+    prefixes = tuple(path[:-1] for path in paths if path.endswith("*"))
+
+    def matches(scope: Scope) -> bool:
+        path = route_path(scope)
+        return path in exact or path.startswith(prefixes)
+
+    return matches
+
+
+def route_path(scope: Scope) -> str:
+    """Return the path that Starlette's router sees: without the prefix of the mounts around it."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(root + "/")):
+        return path[len(root) :] or "/"
+    return path
+
+
+def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str) -> Send:
+    """Return a `send` that reports an event stream which passes by the chain."""
+
+    async def observed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            for key, value in message.get("headers", ()):
+                if key.lower() == b"content-type" and value.strip().lower().startswith(b"text/event-stream"):
+                    text = f"an event stream passed without meeting the middleware: {why}"
+                    sink(Diagnostic("asgi.bypass", text, detail={"reason": reason}))
+        await send(message)
+
+    return observed
+
+
+def _http_error(exc: HTTPException) -> JSONResponse:
+    return JSONResponse({"code": "refused", "message": exc.detail}, exc.status_code, headers=dict(exc.headers or {}))
+
+
+class AgentEndpoint:
+    """An ASGI app that serves one agent at one place. Made by `agent_endpoint`."""
+
+    def __init__(self, pipeline: Pipeline, source: Callable[[RunAgentInput], Any], options: _Options) -> None:
+        self._pipeline = pipeline
+        self._source = source
+        self._options = options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI call."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"an agent endpoint serves HTTP; got a {scope['type']} scope")
+        if scope["method"] != "POST":
+            refusal = Refusal(405, "method_not_allowed", f"{scope['method']}: an agent is run by POST")
+            await JSONResponse(json_error(refusal), 405, headers={"allow": "POST"})(scope, receive, send)
+            return
+        options = self._options
+        body = await read_body(scope, receive, options.max_body)
+        if body.disconnected:
+            return
+        parsed = parse_body(scope, body, options.max_body)
+        if isinstance(parsed, Refusal):
+            await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
+            return
+        token = _request.set(Request(scope, body.replay(receive)))
+        try:
+            stream = Stream(
+                self._pipeline,
+                send,
+                receive,
+                make=lambda _stream: _SourceCall(self._source),
+                heartbeat=options.heartbeat,
+                detach=options.detach,
+                sink=run_sink(options.on_diagnostic),
+            )
+            await stream.start({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
+            await stream.run(parsed.input)
+        finally:
+            _request.reset(token)
+
+
+class _SourceCall(Producer):
+    """One call of a source."""
+
+    def __init__(self, source: Callable[[RunAgentInput], Any]) -> None:
+        super().__init__()
+        self._source = source
+
+    async def produce(self, input: RunAgentInput, channel: Channel) -> None:
+        segment = Segment()
+        intake = Intake()
+        error: BaseException | None = None
+        try:
+            iterator = async_iterator(self._source(input), "the source")
+            segment.fill(segment.reserve(), iterator)
+            async for item in iterator:
+                if type(item) in EVENT_TYPES:
+                    channel.push(item)
+                else:
+                    for event in intake.take(item):
+                        channel.push(event)
+                if len(channel.items) >= channel.limit:
+                    await channel.room()
+            for event in intake.flush():
+                channel.push(event)
+        except BaseException as exc:
+            error = exc
+            raise
+        finally:
+            raise_closing(await segment.close(), error)
+        self.complete = True
+
+
+def agent_endpoint(
+    source: Any,
+    *middleware: Middleware | TranslatorMiddleware,
+    heartbeat: float | None = 15.0,
+    on_disconnect: str = "cancel",
+    max_body: int = MAX_BODY,
+    on_diagnostic: DiagnosticSink | None = None,
+) -> AgentEndpoint:
+    """Return an ASGI app that serves a source, for a `Route`, a `Mount` or a server.
+
+    Bad input is refused before the stream: 400 with the JSON path and what was wanted, 405, 413, 415; the body is
+    ``{"code", "message"}``. Then the response starts at once, and every failure is an event.
+
+    Args:
+        source: Whatever `agui_pipeline.middleware.as_source` takes.
+        *middleware: The chain, nearest the source first.
+        heartbeat: As in `AGUIMiddleware`.
+        on_disconnect: As in `AGUIMiddleware`.
+        max_body: As in `AGUIMiddleware`; a larger body is refused with 413.
+        on_diagnostic: As in `AGUIMiddleware`.
+
+    Raises:
+        ConfigurationError: The source or a stage is none, or an option has a value it cannot have.
+
+    Example:
+        >>> from starlette.applications import Starlette
+        >>> from starlette.routing import Route
+        >>> async def agent(input):
+        ...     yield {"type": "RUN_STARTED", "threadId": input.thread_id, "runId": input.run_id}
+        ...     yield {"type": "RUN_FINISHED", "threadId": input.thread_id, "runId": input.run_id}
+        >>> app = Starlette(routes=[Route("/agent", agent_endpoint(agent))])
+    """
+    options = _Options(heartbeat, on_disconnect, max_body, on_diagnostic)
+    pipeline = Pipeline(source, *middleware)
+    return AgentEndpoint(pipeline, pipeline.source, options)
+
+
+def agent_app(
+    source: Any,
+    *middleware: Middleware | TranslatorMiddleware,
+    path: str = "/",
+    heartbeat: float | None = 15.0,
+    on_disconnect: str = "cancel",
+    max_body: int = MAX_BODY,
+    on_diagnostic: DiagnosticSink | None = None,
+) -> Starlette:
+    """Return a Starlette application that serves a source at `path`; everything else as in `agent_endpoint`.
+
+    Example:
+        >>> async def agent(input):
+        ...     yield {"type": "RUN_STARTED", "threadId": input.thread_id, "runId": input.run_id}
+        ...     yield {"type": "RUN_FINISHED", "threadId": input.thread_id, "runId": input.run_id}
+        >>> app = agent_app(agent)  # uvicorn module:app
+    """
+    endpoint = agent_endpoint(
+        source,
+        *middleware,
+        heartbeat=heartbeat,
+        on_disconnect=on_disconnect,
+        max_body=max_body,
+        on_diagnostic=on_diagnostic,
+    )
+    return Starlette(routes=[Route(path, endpoint)])
