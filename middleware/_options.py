@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import inspect
+import sys
 from collections.abc import Iterable
 
 from agui_pipeline.translators import ConfigurationError
@@ -25,7 +26,7 @@ def check_number(name: str, value: object, *, least: float = 0, unit: str = "a n
     Raises:
         ConfigurationError: It is not.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= sys.float_info.max:
         raise ConfigurationError(f"{name}={value!r}: must be {unit}, {least:g} or more")
 
 
@@ -40,10 +41,12 @@ def check_count(name: str, value: object, *, least: int = 0, unit: str = "a whol
 
 
 def check_callable(name: str, value: object, wanted: str, *, optional: bool = False) -> None:
-    """Check that an option is a callable (or None, where that is allowed).
+    """Check that an option is a plain callable (or None, where that is allowed).
 
     Raises:
-        ConfigurationError: It is not.
+        ConfigurationError: It is not, or it is async: nobody would await what it returns.
     """
+    if inspect.iscoroutinefunction(value):
+        raise ConfigurationError(f"{name}={value!r}: must be a callable {wanted} that is not async")
     if not (callable(value) or (optional and value is None)):
         raise ConfigurationError(f"{name}={value!r}: must be {'None or ' if optional else ''}a callable {wanted}")

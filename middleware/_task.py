@@ -46,6 +46,10 @@ class Child(ABC):
         """Ask it once to end; no effect on one that has ended."""
 
     @abstractmethod
+    async def wait(self) -> None:
+        """Wait for its end, or until the waiting task is cancelled."""
+
+    @abstractmethod
     async def join(self) -> None:
         """Wait for its end. Not cut short by a cancellation, which is raised afterwards."""
 
@@ -65,6 +69,10 @@ class _AsyncioChild(Child):
         if not self.cancelled:
             self.cancelled = True
             self._task.cancel()
+
+    async def wait(self) -> None:
+        if not self._task.done():
+            await asyncio.wait([self._task])
 
     async def join(self) -> None:
         task = self._task
@@ -105,6 +113,9 @@ class _TrioChild(Child):
         self.cancelled = True
         self._scope.cancel()
 
+    async def wait(self) -> None:
+        await self._done.wait()
+
     async def join(self) -> None:
         with self._trio.CancelScope(shield=True):
             await self._done.wait()
@@ -119,7 +130,8 @@ class Interruptible(ABC):
     """A block of the current task that `interrupt` ends, from another task.
 
     Attributes:
-        interrupted: Whether `interrupt` was called while the block ran.
+        interrupted: Whether `interrupt` was called while the block ran. A block whose code may swallow a cancellation
+            looks at it.
     """
 
     def __init__(self) -> None:
@@ -137,14 +149,20 @@ class Interruptible(ABC):
 
     @abstractmethod
     def interrupt(self) -> None:
-        """Cancel what the block waits for, once. No effect when the block is over."""
+        """Cancel what the block waits for, once. No effect before the block has begun, and when it is over."""
 
 
 class _AsyncioInterruptible(Interruptible):
+    def __init__(self) -> None:
+        super().__init__()
+        self._task: asyncio.Task[Any] | None = None
+        self._before = 0
+        self._asked = False
+
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - coroutines run in tasks
-        self._task: asyncio.Task[Any] | None = task
+        self._task = task
         self._before = task.cancelling()
         return self
 
@@ -153,19 +171,28 @@ class _AsyncioInterruptible(Interruptible):
     ) -> bool:
         task, self._task = self._task, None
         # As asyncio.timeout does: ours only, if nobody else cancelled the task meanwhile.
-        if not self.interrupted or task is None:
+        if not self._asked or task is None:
             return False
         return task.uncancel() <= self._before and isinstance(exc, asyncio.CancelledError)
 
     def interrupt(self) -> None:
-        if self._task is not None and not self.interrupted:
-            self.interrupted = True
-            self._task.cancel()
+        task = self._task
+        if task is None or self.interrupted:
+            return
+        self.interrupted = True
+        # Somebody else's cancellation ends the block as well; a second one would cut the cleanup that the first began.
+        if task.cancelling() <= self._before:
+            self._asked = True
+            task.cancel()
 
 
 class _TrioInterruptible(Interruptible):
-    def __enter__(self) -> Self:
+    def __init__(self) -> None:
+        super().__init__()
         self._scope = sys.modules["trio"].CancelScope()
+        self._open = False
+
+    def __enter__(self) -> Self:
         self._open = True
         self._scope.__enter__()
         return self

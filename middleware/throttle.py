@@ -20,7 +20,8 @@ class EventThrottleMiddleware(TranslatorMiddleware):
     arguments and reasoning (also as chunks) concatenate; STATE_DELTA and ACTIVITY_DELTA patches concatenate; of
     STATE_SNAPSHOTs the last stays; an ACTIVITY_SNAPSHOT takes the place of the one before it where it does so on the
     client (not with ``replace: false``). ``metadata`` merges key by key, the last write wins; two events that both
-    carry a ``rawEvent`` stay two, and so do two that differ in any other field.
+    carry a ``rawEvent`` stay two, and so do two that differ in any other field (a chunk that goes on need not repeat
+    what the one before it opened with), and patches of which one has a ``test`` operation: it may fail alone.
 
     Guarantees:
         - Any other event, known type or not, RAW and MESSAGES_SNAPSHOT included, first flushes what is held and then

@@ -1,4 +1,7 @@
-"""Sans-IO state machines: what the bytes and events of AG-UI mean. No `async`, no sockets; time and ids are passed in."""
+"""Sans-IO state machines: what the bytes and events of AG-UI mean.
+
+No `async`, no sockets; time and ids are passed in.
+"""
 
 from agui_pipeline.translators._base import TimedTranslator, Translator
 from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink
@@ -12,6 +15,8 @@ from agui_pipeline.translators._errors import (
     SourceError,
 )
 from agui_pipeline.translators._events import AnyEvent, Event, WireEvent, decode_event, replace, typed
+from agui_pipeline.translators._input import parse_input, run_input
+from agui_pipeline.translators._scanner import JSONScanner
 from agui_pipeline.translators._sse import SSEDecoder, SSEFrame, encode_sse
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "Diagnostic",
     "DiagnosticSink",
     "Event",
+    "JSONScanner",
     "LimitError",
     "SSEDecoder",
     "SSEFrame",
@@ -33,6 +39,8 @@ __all__ = [
     "decode_event",
     "encode_event",
     "encode_sse",
+    "parse_input",
     "replace",
+    "run_input",
     "typed",
 ]

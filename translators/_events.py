@@ -285,7 +285,7 @@ def _excerpt(raw: bytes) -> str:
     return repr(text[:_EXCERPT] + "…" if len(text) > _EXCERPT else text)
 
 
-def replace(event: _E, **fields: Any) -> _E:
+def replace(event: _E, /, **fields: Any) -> _E:
     """Return a copy of an event with some fields changed. The input is left as it is.
 
     Args:

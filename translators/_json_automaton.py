@@ -145,7 +145,7 @@ class JSONObjectReader:
         self.size = 1
         self.stopped_at = 0
 
-    def read(self, text: str, pos: int, end: int) -> Outcome | None:  # noqa: C901 - one hot loop, a branch an action
+    def read(self, text: str, pos: int, end: int) -> Outcome | None:
         """Read ``text[pos:end]``, or as much of it as belongs to the object.
 
         Returns:

@@ -310,7 +310,7 @@ class JSONScanner:
     def _read_fence(self, line: str, ticks: int, *, bare: bool) -> bool:
         """Close the innermost fence, or open one. False if the line does neither."""
         if bare and self._fences and ticks >= self._fences[-1][0]:
-            kind: Kind = "cut" if self._fences[-1][1] and not self._opener else "prose"
+            kind: Kind = "cut" if self._fences[-1][1] else "prose"
             self._release(kind)
             self._emit(kind, line)
             self._fences.pop()

@@ -7,16 +7,19 @@ Does not know about timers (the driver asks `deadline`) or clocks (the driver pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from ag_ui.core import BaseEvent
 from pydantic import BaseModel
 
 from agui_pipeline.translators._base import TimedTranslator
-from agui_pipeline.translators._events import AnyEvent, Event, WireEvent, replace
+from agui_pipeline.translators._events import ALIASES, EVENT_CLASSES, AnyEvent, Event, WireEvent, replace
 
 
-class _Kind(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
     """How events of a type join: which fields say that two belong together, and what becomes of the value."""
 
     ids: tuple[str, ...]
@@ -24,25 +27,30 @@ class _Kind(NamedTuple):
     value: str
     """The field that is joined: attribute and wire name are the same word."""
     join: Literal["text", "patch", "last"]
-    id_may_be_absent: bool = False
-    """A chunk without an id goes on with the stream that the chunk before it belongs to."""
+    chunk: bool = False
+    """Whether all fields but the value may be absent: it then goes on with what the chunk before it opened."""
+    own: frozenset[str] = field(init=False)
+    """The wire names of the fields that `take` looks at one by one; all others are the rest."""
+
+    def __post_init__(self) -> None:
+        # `replace` belongs to an ACTIVITY_SNAPSHOT, and only there has a meaning.
+        more = ("replace",) if self.value == "content" else ()
+        object.__setattr__(self, "own", frozenset({"type", self.value, *(ALIASES[name] for name in self.ids), *more}))
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
     "TEXT_MESSAGE_CONTENT": _Kind(("message_id",), "delta", "text"),
-    "TEXT_MESSAGE_CHUNK": _Kind(("message_id",), "delta", "text", id_may_be_absent=True),
+    "TEXT_MESSAGE_CHUNK": _Kind(("message_id",), "delta", "text", chunk=True),
     "TOOL_CALL_ARGS": _Kind(("tool_call_id",), "delta", "text"),
-    "TOOL_CALL_CHUNK": _Kind(("tool_call_id",), "delta", "text", id_may_be_absent=True),
+    "TOOL_CALL_CHUNK": _Kind(("tool_call_id",), "delta", "text", chunk=True),
     "REASONING_MESSAGE_CONTENT": _Kind(("message_id",), "delta", "text"),
-    "REASONING_MESSAGE_CHUNK": _Kind(("message_id",), "delta", "text", id_may_be_absent=True),
+    "REASONING_MESSAGE_CHUNK": _Kind(("message_id",), "delta", "text", chunk=True),
     "STATE_SNAPSHOT": _Kind((), "snapshot", "last"),
     "STATE_DELTA": _Kind((), "delta", "patch"),
     "ACTIVITY_SNAPSHOT": _Kind(("message_id", "activity_type"), "content", "last"),
     "ACTIVITY_DELTA": _Kind(("message_id", "activity_type"), "patch", "patch"),
 }
 """Everything that can merge. Any other type, known or not, flushes and passes at once."""
-
-_ALIASES: Final = {"message_id": "messageId", "tool_call_id": "toolCallId", "activity_type": "activityType"}
 
 
 class ThrottleTranslator(TimedTranslator):
@@ -94,7 +102,7 @@ class ThrottleTranslator(TimedTranslator):
     def _flush(self, now: float, *, wait_for_other_half: bool = False) -> list[AnyEvent]:
         held = self._held
         rest = held[-1].split() if wait_for_other_half and held else None
-        out = [item.event() for item in held if not item.empty]
+        out = [item.event() for item in held if item is not rest]
         self._held = [] if rest is None else [rest]
         self._halved = rest is not None
         self._chars = 0
@@ -106,15 +114,14 @@ class ThrottleTranslator(TimedTranslator):
 class _Held:
     """Adjacent events that are one for the client."""
 
-    __slots__ = ("_count", "_first", "_kind", "_rest", "_values", "empty")
+    __slots__ = ("_alone", "_first", "_kind", "_rest", "_values")
 
     def __init__(self, kind: _Kind, event: AnyEvent) -> None:
         self._kind = kind
         self._first = event
         self._values: list[Any] = [getattr(event, kind.value)]
         self._rest = _rest(kind, event)
-        self._count = 1
-        self.empty = False
+        self._alone = True  # whether `_first` is all there is to send
 
     def take(self, kind: _Kind, event: Event) -> bool:
         """Join an event; False where the two must stay two."""
@@ -123,69 +130,82 @@ class _Held:
         first = self._first
         for name in kind.ids:
             mine = getattr(event, name)
-            if mine != getattr(first, name) and not (kind.id_may_be_absent and mine is None):
+            if mine != getattr(first, name) and not (kind.chunk and mine is None):
                 return False
-        rest = _merged(self._rest, _rest(kind, event))
+        value = getattr(event, kind.value)
+        if kind.join == "patch" and (_tests(self._values[-1]) or _tests(value)):
+            return False  # a test that fails skips its own patch only
+        if kind.value == "content" and event.replace is not None and event.replace is not True:
+            return False  # leaves a known activity as it is: the one before it still counts
+        new = _rest(kind, event)
+        rest = _merged(kind, self._rest, new)
         if rest is None:
             return False
-        if kind.join == "last":
-            if event.type == "ACTIVITY_SNAPSHOT" and event.replace is False:
-                return False  # leaves a known activity as it is: the one before it still counts
-            self._first = event
-            self._values.clear()
-        elif kind.join == "patch" and (_tests(self._values[-1]) or _tests(getattr(event, kind.value))):
-            return False  # a test that fails skips its own patch only
-        self._values.append(getattr(event, kind.value))
         self._rest = rest
-        self._count += 1
+        if kind.join == "last":
+            self._first = event
+            self._alone = rest is new or rest == new
+        else:
+            self._values.append(value)
+            self._alone = False
         return True
 
     def event(self) -> AnyEvent:
-        """Return what the client gets: the event itself where it stayed alone."""
-        if self._count == 1:
+        """Return what the client gets: the event itself where nothing was joined to it."""
+        if self._alone:
             return self._first
-        fields = {name: value for name, value in self._rest.items() if name in _LAST_WINS}
-        if self._kind.join != "last":
-            fields[self._kind.value] = self._joined()
+        fields = {name: value for name, value in self._rest.items() if name in _MERGED}
+        if self._kind.join == "patch":
+            fields[self._kind.value] = [operation for patch in self._values for operation in patch]
+        elif self._kind.join == "text":
+            fields[self._kind.value] = self._text()
         return replace(self._first, **fields)
 
-    def _joined(self) -> Any:
-        if self._kind.join == "patch":
-            return [operation for patch in self._values for operation in patch]
+    def _text(self) -> str | None:
         parts = [part for part in self._values if part is not None]
         return _whole("".join(parts)) if parts else None
 
     def split(self) -> _Held | None:
-        """Take off a high surrogate at the end, to be held for its other half; None where there is none."""
-        last = self._values[-1]
-        if self._kind.join != "text" or not last or not _is_high(last[-1]):
+        """Take off what must wait: a high surrogate at the end, whose other half is in the next delta.
+
+        Returns:
+            None where there is none; itself where there is nothing else.
+        """
+        text = self._text() if self._kind.join == "text" else None
+        if not text or not _is_high(text[-1]):
             return None
-        half = replace(self._first, metadata=None, raw_event=None, **{self._kind.value: last[-1]})
-        self._values[-1] = last[:-1]
-        self._count += 1  # no longer the event that came
-        self.empty = not any(self._values)
+        if len(text) == 1:
+            return self
+        half = replace(self._first, metadata=None, raw_event=None, **{self._kind.value: text[-1]})
+        self._values = [text[:-1]]
+        self._alone = False
         return _Held(self._kind, half)
 
 
-_LAST_WINS: Final = frozenset({"metadata", "rawEvent", "timestamp"})
+_MERGED: Final = frozenset({"metadata", "rawEvent", "timestamp"})
+"""Fields that two events may both bring, or one of them only."""
+_OPENING: Final = frozenset({"role", "name", "toolCallName", "parentMessageId"})
+"""Fields of the chunk that opens a stream; those that continue it need not say them again."""
 
 
-def _merged(held: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _merged(kind: _Kind, held: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Join all that is neither id nor value; None where joining would lose something."""
-    if not new:
-        return held
-    out = dict(held)
-    for name, value in new.items():
-        if name == "metadata":
-            out[name] = {**held.get(name, {}), **value} if isinstance(value, Mapping) else value
-        elif name == "rawEvent":
-            if name in held:
-                return None  # two originals: both are kept
-            out[name] = value
-        elif name == "timestamp":
-            out[name] = value
-        elif name not in held or held[name] != value:
-            return None
+    if not held:
+        return new if new.keys() <= _MERGED else None
+    out = {**held, **new}
+    for name in out:
+        if name not in new:
+            if name not in _MERGED and not (kind.chunk and name in _OPENING):
+                return None
+        elif name not in held:
+            if name not in _MERGED:
+                return None
+        elif name == "metadata":
+            if not (isinstance(held[name], Mapping) and isinstance(new[name], Mapping)):
+                return None
+            out[name] = {**held[name], **new[name]}
+        elif name == "rawEvent" or (name != "timestamp" and held[name] != new[name]):
+            return None  # two originals: both are kept
     return out
 
 
@@ -193,12 +213,13 @@ def _rest(kind: _Kind, event: AnyEvent) -> Mapping[str, Any]:
     """Return the fields that are neither type, id nor value, by wire name, where they have a value."""
     if isinstance(event, WireEvent):
         data = event.data
-        if len(data) <= 2 + len(kind.ids):  # type, value and ids: the common case
+        if data.keys() <= kind.own:  # the common case
             return _NOTHING
-        known = {"type", kind.value, *(_ALIASES[name] for name in kind.ids)}
-        return {name: value for name, value in data.items() if name not in known and value is not None}
-    if not isinstance(event, BaseModel):
-        return _NOTHING
+        rest = {name: value for name, value in data.items() if name not in kind.own}
+        for name in _MERGED & rest.keys():
+            if rest[name] is None:
+                del rest[name]
+        return rest
     fields = event.__dict__
     out = {alias: fields[name] for name, alias in _others(type(event), kind) if fields[name] is not None}
     extra = event.__pydantic_extra__
@@ -209,17 +230,27 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 @cache
-def _others(cls: type[BaseModel], kind: _Kind) -> Sequence[tuple[str, str]]:
-    known = {"type", kind.value, *kind.ids}
-    return [(name, info.alias or name) for name, info in cls.model_fields.items() if name not in known]
+def _others(cls: type[BaseEvent], kind: _Kind) -> Sequence[tuple[str, str]]:
+    aliases = [(name, info.alias or name) for name, info in cls.model_fields.items()]
+    return [(name, alias) for name, alias in aliases if alias not in kind.own]
 
 
-def _joinable(kind: _Kind, event: Event) -> bool:
+def _joinable(kind: _Kind, event: AnyEvent) -> bool:
     """Whether the value is what its type says; what is malformed passes at once, as it came."""
+    if not (isinstance(event, WireEvent) or type(event) in _MODELS or isinstance(event, BaseEvent)):
+        return False  # neither kind: nothing is known of its other fields
     value = getattr(event, kind.value, None)
     if kind.join == "text":
-        return isinstance(value, str) or (value is None and kind.id_may_be_absent)
-    return kind.join == "last" or isinstance(value, list)
+        return isinstance(value, str) or (value is None and kind.chunk)
+    if kind.join == "patch":
+        return isinstance(value, list) and all(isinstance(item, Mapping | BaseModel) for item in value)
+    if kind.value == "snapshot":
+        return value is not None or not isinstance(event, WireEvent) or "snapshot" in event.data
+    return isinstance(value, Mapping)
+
+
+_MODELS: Final = frozenset(EVENT_CLASSES.values())
+"""Looked up first: `isinstance` with a class of pydantic's is several times slower."""
 
 
 def _tests(patch: Iterable[Any]) -> bool:

@@ -1,0 +1,42 @@
+"""Event loops whose clock jumps: nobody waits, and the times at which things happen are exact."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from typing import Any
+
+import trio.testing
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Instead of waiting for `timeout` seconds it says that they have passed."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            if timeout is None:
+                raise AssertionError("deadlock: every task waits, and no timer is set")
+            self.now += timeout
+        return ready
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """asyncio's counterpart of trio's autojumping clock."""
+
+    def __init__(self) -> None:
+        self._jumping = _JumpingSelector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+
+BACKENDS: dict[str, Callable[[], tuple[str, dict[str, Any]]]] = {
+    "asyncio": lambda: ("asyncio", {"loop_factory": JumpingLoop}),
+    "trio": lambda: ("trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}),
+}
+"""Makers of `anyio_backend` values. A clock serves one test, so a fixture makes its own each time."""

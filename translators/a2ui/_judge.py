@@ -1,0 +1,98 @@
+"""The verdict on each record of a run: a message, or not, and why; with its diagnostic.
+
+Knows the limits and what was counted so far. Does not know what becomes of a record that is no message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agui_pipeline.translators._scan_items import BrokenRecord
+from agui_pipeline.translators.a2ui._codes import Reporter
+from agui_pipeline.translators.a2ui._envelope import Envelope, read_envelope, surface_of, unchecked_envelope
+from agui_pipeline.translators.a2ui._limits import A2UILimits, Excess, component_excess, value_excess
+from agui_pipeline.translators.a2ui._reader import Refusal, surface_in
+
+_MAX_SURFACES: Final = 1024
+"""Surfaces in one run whose messages are counted: each count takes memory."""
+
+
+class Judge:
+    """Decides on the records of one run. Must be asked exactly once about each, in order: it counts.
+
+    Args:
+        limits: The limits. They hold for every JSON value, whether it is checked otherwise or not.
+        validates: Whether a message must be one; else every JSON value counts as one.
+        report: The diagnostics of the run.
+    """
+
+    def __init__(self, limits: A2UILimits, report: Reporter, *, validates: bool) -> None:
+        self._limits = limits
+        self._report = report
+        self._validates = validates
+        self._counts: dict[str, int] = {}
+
+    def restart(self) -> None:
+        """Forget what was counted: another run begins."""
+        self._counts.clear()
+
+    def __call__(self, value: Any, text: str, message_id: str | None) -> Envelope | Refusal:
+        """Decide on one record.
+
+        Args:
+            value: Its decoded JSON.
+            text: Its text, trimmed.
+            message_id: The text message it stands in.
+        """
+        size = len(text)
+        excess = value_excess(self._limits, value, text)
+        if excess is not None:
+            return self._over(excess, surface_of(value), message_id)
+        if not self._validates:
+            return unchecked_envelope(value, size)
+        envelope = read_envelope(value, size)
+        if isinstance(envelope, str):
+            detail = {"reason": envelope, "surface_id": surface_of(value), "size": size}
+            message = f"JSON that is no A2UI message: {envelope}"
+            self._report("a2ui.invalid", message, message_id=message_id, detail=detail)
+            return Refusal(envelope)
+        components = envelope.body.get("components")
+        if isinstance(components, list):
+            excess = component_excess(self._limits, components)
+        if excess is None and envelope.surface_id is not None:
+            excess = self._count(envelope.surface_id)
+        return envelope if excess is None else self._over(excess, envelope.surface_id, message_id)
+
+    def _count(self, surface_id: str) -> Excess | None:
+        count = self._counts.get(surface_id, 0) + 1
+        limit = self._limits.max_surface_messages
+        if count > limit:
+            return Excess("max_surface_messages", limit, count)
+        if count == 1 and len(self._counts) >= _MAX_SURFACES:
+            return Excess("surfaces", _MAX_SURFACES, _MAX_SURFACES + 1)
+        self._counts[surface_id] = count
+        return None
+
+    def _over(self, excess: Excess, surface_id: str | None, message_id: str | None) -> Refusal:
+        detail = {"limit": excess.limit, "maximum": excess.maximum, "size": excess.size, "surface_id": surface_id}
+        if excess.limit == "forbidden_key":
+            code, reason = "a2ui.forbidden-key", "a key that reaches a prototype in JavaScript"
+            message = f"a record with {reason}"
+        else:
+            code, reason = "a2ui.limit", f"{excess.limit} is {excess.maximum}, this has {excess.size}"
+            message = f"a record over a limit: {reason}"
+        self._report(code, message, message_id=message_id, detail=detail)
+        return Refusal(reason, over_limit=True)
+
+    def broken(self, broken: BrokenRecord, message_id: str | None) -> None:
+        """Report what began as a record and is none."""
+        surface_id = surface_in(broken.prefix)
+        limits = self._limits
+        if broken.reason == "size":
+            self._over(Excess("max_message_bytes", limits.max_message_bytes, broken.size), surface_id, message_id)
+        elif broken.reason == "depth":
+            self._over(Excess("max_depth", limits.max_depth, limits.max_depth + 1), surface_id, message_id)
+        else:
+            message = f"what began as a JSON object is none ({broken.reason}, after {broken.size} characters)"
+            detail = {"reason": broken.reason, "size": broken.size, "surface_id": surface_id}
+            self._report("a2ui.broken", message, message_id=message_id, detail=detail)

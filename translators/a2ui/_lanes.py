@@ -1,0 +1,165 @@
+"""Chunk streams and what ends them, as the official client expands chunks (@ag-ui/client 1.0.0).
+
+Knows which stream a chunk continues and which streams an event closes. Does not know text. The translator keeps two
+of these: one for what the source sends, one for what the client has been sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from agui_pipeline.translators._events import AnyEvent, replace
+
+if TYPE_CHECKING:
+    from agui_pipeline.translators.a2ui._messages import TextMessage
+
+StreamKind: TypeAlias = Literal["text", "tool", "reasoning"]
+
+# Which chunks continue which kind of stream; the field of its id, and what else only its first chunk need say.
+_CHUNKS: Final[dict[str, tuple[StreamKind, str, tuple[str, ...]]]] = {
+    "TEXT_MESSAGE_CHUNK": ("text", "message_id", ("role", "name")),
+    "TOOL_CALL_CHUNK": ("tool", "tool_call_id", ("tool_call_name", "parent_message_id")),
+    "REASONING_MESSAGE_CHUNK": ("reasoning", "message_id", ()),
+}
+CHUNK_TYPES: Final = frozenset(_CHUNKS)
+# Types that close what is open on the lane of the event, and on every lane. RAW, ACTIVITY_*, SUBAGENT_STARTED and
+# REASONING_ENCRYPTED_VALUE close nothing, and the client has dropped unknown types before.
+_CLOSES_LANE: Final = frozenset(
+    {
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "STATE_SNAPSHOT",
+        "STATE_DELTA",
+        "CUSTOM",
+        "STEP_STARTED",
+        "STEP_FINISHED",
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+    }
+)
+_CLOSES_SUBAGENT: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
+_CLOSES_ALL: Final = frozenset({"MESSAGES_SNAPSHOT", "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"})
+
+
+@dataclass(slots=True)
+class Stream:
+    """One chunk stream.
+
+    Attributes:
+        kind: Of what.
+        id: The id that its first chunk gave; None where that gave none, which no client accepts.
+        opener: Its first chunk.
+        message: Its message, where it is one of text at the source.
+    """
+
+    kind: StreamKind
+    id: str | None
+    opener: AnyEvent
+    message: TextMessage | None = None
+
+
+class Lanes:
+    """The open chunk streams, at most one a lane. A lane is a subagent's, or (None) the parent agent's."""
+
+    __slots__ = ("_streams",)
+
+    def __init__(self) -> None:
+        self._streams: dict[str | None, Stream] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._streams)
+
+    def continued_by(self, event: AnyEvent) -> tuple[str | None, Stream | None]:
+        """Say where a chunk belongs.
+
+        Returns:
+            Its lane, and the stream that it continues there; None where it opens one.
+        """
+        kind = _CHUNKS[event.type][0]
+        id_ = chunk_id(event)
+        lane = self._lane(kind, id_, subagent_of(event))
+        stream = self._streams.get(lane)
+        if stream is None or stream.kind != kind or (id_ is not None and id_ != stream.id):
+            return lane, None
+        return lane, stream
+
+    def _lane(self, kind: StreamKind, id: str | None, subagent_run_id: str | None) -> str | None:
+        streams = self._streams
+        if id is not None:
+            for lane, stream in streams.items():
+                if stream.id == id and stream.kind == kind:
+                    return lane
+            return subagent_run_id
+        if subagent_run_id is not None:
+            return subagent_run_id
+        parent = streams.get(None)
+        if parent is not None and parent.kind == kind:
+            return None
+        lanes = [lane for lane, stream in streams.items() if stream.kind == kind]
+        return lanes[0] if len(lanes) == 1 else None
+
+    def open(self, lane: str | None, stream: Stream) -> Sequence[Stream]:
+        """Open a stream on a lane; return the one that this closes, if any."""
+        closed = self._streams.pop(lane, None)
+        self._streams[lane] = stream
+        return () if closed is None else (closed,)
+
+    def take(self, event: AnyEvent) -> Sequence[Stream]:
+        """Take any event; return the streams that it closes. It opens its own stream if it is a chunk that does."""
+        name = event.type
+        if name in _CHUNKS:
+            lane, stream = self.continued_by(event)
+            if stream is not None:
+                return ()
+            return self.open(lane, Stream(_CHUNKS[name][0], chunk_id(event), event))
+        if not self._streams:
+            return ()
+        subagent = subagent_of(event)
+        if name in _CLOSES_LANE or (name in _CLOSES_SUBAGENT and subagent is not None):
+            closed = self._streams.pop(subagent, None)
+            return () if closed is None else (closed,)
+        return self.close_all() if name in _CLOSES_ALL else ()
+
+    def close_all(self) -> Sequence[Stream]:
+        """Close every lane; return the streams that were open, the oldest first."""
+        closed = tuple(self._streams.values())
+        self._streams.clear()
+        return closed
+
+
+def chunk_id(chunk: AnyEvent) -> str | None:
+    """Return the id of what a chunk says it is of."""
+    value = getattr(chunk, _CHUNKS[chunk.type][1], None)
+    return value if isinstance(value, str) else None
+
+
+def restated(chunk: AnyEvent, opener: AnyEvent | None, lane: str | None) -> AnyEvent:
+    """Return a chunk with all that it lacks to open its stream anew.
+
+    Args:
+        chunk: One that continues a stream.
+        opener: What opened that: its first chunk, or a START.
+        lane: The stream's.
+    """
+    _, id_field, fields = _CHUNKS[chunk.type]
+    own = {field: getattr(opener, field, None) for field in (id_field, *fields)} | {"subagent_run_id": lane}
+    lacking = {
+        field: value for field, value in own.items() if value is not None and getattr(chunk, field, None) is None
+    }
+    return replace(chunk, **lacking) if lacking else chunk
+
+
+def subagent_of(event: AnyEvent) -> str | None:
+    """Return whose event it is; None for the parent agent."""
+    owner = getattr(event, "subagent_run_id", None)
+    return owner if isinstance(owner, str) else None

@@ -1,0 +1,354 @@
+"""Reading the text of one message: what the scanner finds, judged, and what `on_invalid` makes of the rest.
+
+Knows records, prose, verdicts and the four ways to treat what is no message. Does not know events or carriers: it
+gives pieces, which the translator makes events of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from agui_pipeline.translators._line_scanner import LineScanner
+from agui_pipeline.translators._scan_items import BrokenRecord, OnBroken, ScanItem, Scanner, decode
+from agui_pipeline.translators._scanner import JSONScanner
+from agui_pipeline.translators.a2ui._envelope import Envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The verdict on a record that is no message.
+
+    Attributes:
+        reason: What is wrong with it, without repeating any of it.
+        over_limit: Whether a client must not get it as a value.
+    """
+
+    reason: str
+    over_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """What is no message and travels all the same: a JSON value, or a line of text."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is no message, where that ends the run."""
+
+    reason: str
+
+
+Piece: TypeAlias = Envelope | Loose | Failure | str
+"""A message; what travels though it is none; the end of the run; prose that goes on as text."""
+
+Judge: TypeAlias = Callable[[Any, str, str | None], Envelope | Refusal]
+"""Called once with each record: its value, its text, and the id of the message it stands in."""
+
+BrokenSink: TypeAlias = Callable[[BrokenRecord, str | None], None]
+
+
+class Reader(Protocol):
+    """Takes the text of one message in pieces of any size; what it gives depends on the text alone."""
+
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next piece of text; give what it decided, in order."""
+        ...
+
+    def flush(self) -> list[Piece]:
+        """End the message; give what was held."""
+        ...
+
+
+class _Reader:
+    """What all readers share: the scanner."""
+
+    def __init__(self, scanner: Scanner, judge: Judge, message_id: str | None) -> None:
+        self._scanner = scanner
+        self._judge = judge
+        self._message_id = message_id
+
+    def feed(self, text: str) -> list[Piece]:
+        items = self._scanner.feed(text)
+        return self._read(items) if items else _NOTHING
+
+    def flush(self) -> list[Piece]:
+        return self._read(self._scanner.flush())
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        raise NotImplementedError
+
+
+_NOTHING: Final[list[Piece]] = []
+"""Shared by all feeds that complete nothing; never changed."""
+
+
+class _TextReader(_Reader):
+    """`on_invalid="text"`: what is no message is text."""
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "record":
+                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                # Line ends and all: it goes on as it was.
+                _add(pieces, verdict if isinstance(verdict, Envelope) else item.text)
+            elif item.kind == "prose":
+                _add(pieces, item.text)
+        return pieces
+
+
+class _ObjectTextReader(_Reader):
+    """The same where the scanner wants the verdict, to know whether the rest of the line is prose, too."""
+
+    def __init__(
+        self, make_scanner: Callable[[Callable[[Any, str], bool]], Scanner], judge: Judge, message_id: str | None
+    ) -> None:
+        self._accepted: deque[Envelope] = deque()
+        super().__init__(make_scanner(self._accept), judge, message_id)
+
+    def _accept(self, value: Any, text: str) -> bool:
+        verdict = self._judge(value, text, self._message_id)
+        if isinstance(verdict, Envelope):
+            self._accepted.append(verdict)
+            return True
+        return False
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "record":
+                pieces.append(self._accepted.popleft())
+            elif item.kind == "prose":
+                _add(pieces, item.text)
+        return pieces
+
+
+def _add(pieces: list[Piece], piece: Envelope | str) -> None:
+    """Append a piece; text joins text before it."""
+    if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+        pieces[-1] += piece
+    else:
+        pieces.append(piece)
+
+
+class _RawReader(_Reader):
+    """`on_invalid="raw"`: what is no message travels as the JSON value that it is, or as a line of text."""
+
+    def __init__(self, scanner: Scanner, judge: Judge, message_id: str | None, max_chars: int) -> None:
+        super().__init__(scanner, judge, message_id)
+        self._lines = LineJoiner(max_chars)
+        # The line scanner has tried to read each line already.
+        self._values = isinstance(scanner, JSONScanner)
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "prose":
+                self._add_lines(self._lines.feed(item.text), pieces)
+            elif item.kind == "record":
+                self._add_lines(self._lines.flush(), pieces)
+                pieces.append(self._record(item.value, item.text.strip(_WHITE)))
+            elif "\n" in item.text:
+                self._add_lines(self._lines.flush(), pieces)
+        return pieces
+
+    def flush(self) -> list[Piece]:
+        pieces = super().flush()
+        self._add_lines(self._lines.flush(), pieces)
+        return pieces
+
+    def _record(self, value: Any, text: str) -> Piece:
+        verdict = self._judge(value, text, self._message_id)
+        if isinstance(verdict, Envelope):
+            return verdict
+        return Loose(text if verdict.over_limit else value)
+
+    def _add_lines(self, lines: list[Line], pieces: list[Piece]) -> None:
+        for line in lines:
+            if self._values and line.whole and line.text[0] in _VALUE_BEGINS:
+                try:
+                    value = decode(line.text)
+                except ValueError:
+                    pass
+                else:
+                    pieces.append(self._record(value, line.text))
+                    continue
+            pieces.append(Loose(line.text))
+
+
+_VALUE_BEGINS: Final = frozenset('["-0123456789tfn')
+"""How a JSON value other than an object begins. An object that is prose was given up as a record."""
+
+
+class _DropReader(_Reader):
+    """`on_invalid="drop"`."""
+
+    def __init__(
+        self,
+        scanner: Scanner,
+        judge: Judge,
+        message_id: str | None,
+        on_dropped: Callable[[int], None],
+    ) -> None:
+        super().__init__(scanner, judge, message_id)
+        self._on_dropped = on_dropped
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "record":
+                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                if isinstance(verdict, Envelope):
+                    pieces.append(verdict)
+            elif item.kind == "prose":
+                self._on_dropped(len(item.text))
+        return pieces
+
+
+class _ErrorReader(_Reader):
+    """`on_invalid="error"`."""
+
+    def _read(self, items: list[ScanItem]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "record":
+                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                pieces.append(verdict if isinstance(verdict, Envelope) else Failure(verdict.reason))
+            elif item.kind == "prose" and not item.text.isspace():
+                pieces.append(Failure("text that is no A2UI message"))
+        return pieces
+
+
+class Line(NamedTuple):
+    """A line, or a part of one that is too long to hold (`whole` is False)."""
+
+    text: str
+    whole: bool
+
+
+# What Go's strings.TrimSpace trims, as tRPC-Agent-Go does. str.strip() trims four control characters more.
+_WHITE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
+
+
+class LineJoiner:
+    """Joins pieces of text to lines, trimmed, without the blank ones.
+
+    Args:
+        max_chars: A longer line comes in parts of this many characters, so that no more of it is held.
+    """
+
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._parts: list[str] = []
+        self._size = 0
+        self._whole = True
+
+    def feed(self, text: str) -> list[Line]:
+        """Take the next piece; give the lines that it ended."""
+        lines: list[Line] = []
+        begin = 0
+        while end := text.find("\n", begin) + 1:
+            self._add(text[begin : end - 1], lines)
+            lines += self.flush()
+            begin = end
+        self._add(text[begin:], lines)
+        return lines
+
+    def _add(self, text: str, lines: list[Line]) -> None:
+        if not self._size and self._whole:
+            text = text.lstrip(_WHITE)
+        if not text:
+            return
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size > self._max_chars:
+            held = "".join(self._parts)
+            # At least one character stays: where a part ends must not depend on how the text came.
+            end = (self._size - 1) // self._max_chars * self._max_chars
+            lines += [Line(held[at : at + self._max_chars], whole=False) for at in range(0, end, self._max_chars)]
+            self._parts = [held[end:]]
+            self._size -= end
+            self._whole = False
+
+    def flush(self) -> list[Line]:
+        """End the line; give it, unless it is blank."""
+        line = Line("".join(self._parts).rstrip(_WHITE), self._whole)
+        self._parts.clear()
+        self._size = 0
+        self._whole = True
+        return [line] if line.text else []
+
+
+_FIRST_SURFACE: Final = re.compile(r'"surfaceId"\s*:\s*"((?:[^"\\]|\\.){0,200})"')
+
+
+def surface_in(text: str) -> str | None:
+    """Return the surface that the beginning of a broken record names, as it is spelt there."""
+    found = _FIRST_SURFACE.search(text)
+    return found[1] if found else None
+
+
+class ReaderFactory:
+    """Makes the readers of one run, all alike.
+
+    Args:
+        framing: ``"objects"`` or ``"lines"``.
+        on_invalid: ``"raw"``, ``"text"``, ``"drop"`` or ``"error"``.
+        max_chars: The longest record, in characters; also how long a line of text may be in one piece.
+        max_depth: The deepest record, where the scanner finds that out (``"objects"``).
+        judge: The verdict on each record.
+        on_broken: Gets what began as a record and is none, with the id of its message.
+        on_dropped: Gets the number of characters of each piece of dropped prose.
+    """
+
+    def __init__(
+        self,
+        *,
+        framing: str,
+        on_invalid: str,
+        max_chars: int,
+        max_depth: int,
+        judge: Judge,
+        on_broken: BrokenSink,
+        on_dropped: Callable[[int], None],
+    ) -> None:
+        self._objects = framing == "objects"
+        self._on_invalid = on_invalid
+        self._max_chars = max_chars
+        self._max_depth = max_depth
+        self._judge = judge
+        self._on_broken = on_broken
+        self._on_dropped = on_dropped
+
+    def __call__(self, message_id: str | None) -> Reader:
+        """Return a reader for one message."""
+
+        def on_broken(broken: BrokenRecord) -> None:
+            self._on_broken(broken, message_id)
+
+        if self._on_invalid == "text":
+            if self._objects:
+                return _ObjectTextReader(
+                    lambda accept: JSONScanner(self._max_chars, self._max_depth, accept, on_broken=on_broken),
+                    self._judge,
+                    message_id,
+                )
+            return _TextReader(LineScanner(self._max_chars, on_broken=on_broken), self._judge, message_id)
+        scanner = self._scanner(on_broken)
+        if self._on_invalid == "raw":
+            return _RawReader(scanner, self._judge, message_id, self._max_chars)
+        if self._on_invalid == "error":
+            return _ErrorReader(scanner, self._judge, message_id)
+        return _DropReader(scanner, self._judge, message_id, self._on_dropped)
+
+    def _scanner(self, on_broken: OnBroken) -> Scanner:
+        if self._objects:
+            return JSONScanner(self._max_chars, self._max_depth, on_broken=on_broken)
+        return LineScanner(self._max_chars, on_broken=on_broken)

@@ -1,0 +1,42 @@
+"""What an `A2UIMiddleware` was configured to do, checked, as its translators read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from agui_pipeline.translators._events import Event
+from agui_pipeline.translators.a2ui._carriers import CarrierFunction
+from agui_pipeline.translators.a2ui._limits import A2UILimits
+from agui_pipeline.translators.a2ui._surfaces import SurfaceRegistry
+
+CarrierName: TypeAlias = Literal["raw", "custom", "activity"]
+Framing: TypeAlias = Literal["objects", "lines"]
+OnInvalid: TypeAlias = Literal["raw", "text", "drop", "error"]
+Validate: TypeAlias = Literal["envelope", "off"]
+Reused: TypeAlias = Literal["pass", "recreate", "drop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class A2UISettings:
+    """The options of `A2UIMiddleware`, with its defaults; see there.
+
+    Attributes:
+        pass_through: Whether an event that is no text passes; None: none does, and nobody has chosen that.
+        every_role: Whether the text of every role is read, as tRPC-Agent-Go does.
+        registry: The surfaces across runs; None: nobody follows them.
+    """
+
+    carrier: CarrierName | CarrierFunction = "raw"
+    custom_name: str = "a2ui"
+    source: str = "a2ui/{version}"
+    framing: Framing = "objects"
+    on_invalid: OnInvalid = "raw"
+    pass_through: Callable[[Event], bool] | None = None
+    validate: Validate = "envelope"
+    limits: A2UILimits = field(default_factory=A2UILimits)
+    registry: SurfaceRegistry | None = None
+    reused: Reused = "pass"
+    strict: bool = False
+    every_role: bool = False

@@ -1,0 +1,305 @@
+"""A2UI in assistant text becomes carrier events: one run, sans-IO.
+
+Knows which events bring text of which message, what passes, what is dropped, and in which order things go on. Does
+not know how text is cut into records (`_reader.py`), which are messages (`_judge.py`), or how they travel
+(`_delivery.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from agui_pipeline.translators._base import Translator
+from agui_pipeline.translators._diagnostics import DiagnosticSink
+from agui_pipeline.translators._errors import SequenceError
+from agui_pipeline.translators._events import AnyEvent, Event
+from agui_pipeline.translators.a2ui._activity import RunSurfaces
+from agui_pipeline.translators.a2ui._codes import Reporter
+from agui_pipeline.translators.a2ui._delivery import Delivery
+from agui_pipeline.translators.a2ui._judge import Judge
+from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, subagent_of
+from agui_pipeline.translators.a2ui._messages import Output, TextMessage
+from agui_pipeline.translators.a2ui._reader import ReaderFactory
+from agui_pipeline.translators.a2ui._settings import A2UISettings
+
+
+class A2UITranslator(Translator):
+    """One run of A2UI translation; a stream of several runs is several. See `agui_pipeline.middleware.A2UIMiddleware`.
+
+    Args:
+        settings: What to do.
+        sink: Gets each diagnostic.
+        thread: The registry's key of the run.
+        thread_id: The thread, for carriers.
+        run_id: The run, for carriers.
+    """
+
+    def __init__(
+        self, settings: A2UISettings, sink: DiagnosticSink, *, thread: str, thread_id: str, run_id: str
+    ) -> None:
+        self._settings = settings
+        self._texts = settings.on_invalid == "text"
+        self._out = Output()
+        self._report = report = Reporter(sink)
+        registry = settings.registry
+        self._surfaces = None if registry is None else RunSurfaces(lambda: registry.thread(thread), report)
+        self._deliver = Delivery(settings, self._out, report, self._surfaces, thread_id=thread_id, run_id=run_id)
+        self._judge = Judge(settings.limits, report, validates=settings.validate == "envelope")
+        self._new_reader = ReaderFactory(
+            framing=settings.framing,
+            on_invalid=settings.on_invalid,
+            max_chars=settings.limits.max_message_bytes,
+            max_depth=settings.limits.max_depth,
+            judge=self._judge,
+            on_broken=self._judge.broken,
+            on_dropped=self._prose_dropped,
+        )
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "TEXT_MESSAGE_START": self._text_start,
+            "TEXT_MESSAGE_CONTENT": self._text_content,
+            "TEXT_MESSAGE_END": self._text_end,
+            "TEXT_MESSAGE_CHUNK": self._text_chunk,
+            "TOOL_CALL_CHUNK": self._other_chunk,
+            "REASONING_MESSAGE_CHUNK": self._other_chunk,
+            "RUN_STARTED": self._run_started,
+            "RUN_FINISHED": self._run_ended,
+            "RUN_ERROR": self._run_ended,
+        }
+        self._open: dict[str | None, TextMessage] = {}
+        self._lanes = Lanes()  # the source's chunk streams
+        # What is reported at the end of a run.
+        self._dropped: dict[str, int] = {}
+        self._told_unset = False
+        self._prose = 0
+        self._raw_events = 0
+        self._after_error = 0
+
+    def feed(self, event: Event) -> Iterable[AnyEvent]:
+        handler = self._handlers.get(event.type)
+        if self._deliver.failed and event.type != "RUN_STARTED":
+            self._after_error += 1
+            return ()
+        if handler is not None:
+            handler(event)
+        else:
+            if self._lanes:
+                self._close_streams(event)
+            if self._passes(event):
+                self._pass_whole(event)
+        return self._out.take()
+
+    def flush(self) -> Iterable[AnyEvent]:
+        self._flush_all(None)
+        self._finish_run()
+        return self._out.take()
+
+    # Runs
+
+    def _run_started(self, event: Event) -> None:
+        self._flush_all(event)
+        self._finish_run()
+        self._told_unset = False
+        run_id = getattr(event, "run_id", None)
+        if isinstance(run_id, str):
+            self._deliver.run_id = run_id
+        self._out.add(event)
+
+    def _run_ended(self, event: Event) -> None:
+        self._flush_all(event)
+        # What was pending may have ended the run in a RUN_ERROR of ours: then the run's own end must not follow.
+        self._pass_whole(event)
+        if not self._deliver.failed:
+            self._finish_run()
+
+    def _flush_all(self, event: Event | None) -> None:
+        """Send what open messages still hold: those with a START in the order they were opened, then chunk streams."""
+        for message in self._open.values():
+            self._end_message(message, event)
+        self._open.clear()
+        for stream in self._lanes.close_all():
+            self._end_message(stream.message, event)
+
+    def _finish_run(self) -> None:
+        """Report what is reported once a run, and forget the run."""
+        if self._settings.pass_through is not None:
+            for name, count in self._dropped.items():
+                text = f"{count} {name} events did not pass pass_through"
+                self._report("a2ui.dropped", text, event_type=name, detail={"count": count})
+        totals = {
+            "a2ui.prose-dropped": (self._prose, "characters of text that is no A2UI message were dropped"),
+            "a2ui.after-error": (self._after_error, "events after the RUN_ERROR for invalid A2UI were dropped"),
+            "a2ui.raw-event": (self._raw_events, "rawEvent copies were left out: their text went on with other events"),
+        }
+        for code, (count, what) in totals.items():
+            if count:
+                self._report(code, f"{count} {what}", detail={"count": count})
+        self._dropped.clear()
+        self._prose = self._raw_events = self._after_error = 0
+        self._deliver.failed = False
+        self._judge.restart()
+        if self._surfaces is not None:
+            self._surfaces.finish()
+
+    def _prose_dropped(self, size: int) -> None:
+        self._prose += size
+
+    # Text
+
+    def _text_start(self, event: Event) -> None:
+        if self._lanes:
+            self._close_streams(event)
+        id_ = self._message_id(event)
+        message = self._open.get(id_)
+        if message is None:
+            message = self._open[id_] = self._new_message(id_, event, subagent_of(event), chunked=False)
+        else:
+            self._out_of_order(event, id_, "a message that is open already")
+        if message.reader is None:
+            self._pass_whole(event)
+
+    def _text_content(self, event: Event) -> None:
+        if self._lanes:
+            self._close_streams(event)
+        try:
+            message = self._open.get(event.message_id)
+        except TypeError:  # unhashable
+            message = None
+        self._read(self._unopened(event) if message is None else message, event)
+
+    def _text_end(self, event: Event) -> None:
+        if self._lanes:
+            self._close_streams(event)
+        id_ = self._message_id(event)
+        message = self._open.pop(id_, None)
+        if message is None:
+            self._out_of_order(event, id_, "a message that is not open")
+        elif message.reader is None:
+            self._pass_whole(event)
+        else:
+            self._end_message(message, event, end=event)
+
+    def _text_chunk(self, event: Event) -> None:
+        lane, stream = self._lanes.continued_by(event)
+        if stream is not None and stream.message is not None:
+            self._read(stream.message, event)
+            return
+        id_ = self._message_id(event)
+        message = self._open.get(id_) if id_ is not None else None
+        if message is not None:
+            self._out_of_order(event, id_, "a message that has a START")
+            self._read(message, event)
+            return
+        if id_ is None:
+            self._out_of_order(event, id_, "no message: the first chunk of a stream needs a messageId")
+        message = self._new_message(id_, event, lane, chunked=True)
+        for closed in self._lanes.open(lane, Stream("text", id_, event, message)):
+            self._end_message(closed.message, event)
+        self._read(message, event)
+
+    def _read(self, message: TextMessage, event: Event) -> None:
+        """Send on what goes on of an event with text of a message."""
+        if self._deliver.failed:
+            self._after_error += 1
+            return
+        if message.reader is None:
+            message.send(event, self._out)
+            return
+        delta = getattr(event, "delta", None)
+        if isinstance(delta, str):
+            if self._texts:
+                if not delta:
+                    message.empty(event, self._out)
+                    return
+                message.take(event)
+            pieces = message.reader.feed(delta)
+            if pieces:
+                self._deliver.pieces(message, pieces, event)
+        elif delta is None and message.chunked:  # a chunk need not have one
+            if self._texts:
+                message.empty(event, self._out)
+        else:
+            self._malformed(event, message.id, "delta")
+
+    def _new_message(
+        self, id_: str | None, opener: Event | None, subagent_run_id: str | None, *, chunked: bool
+    ) -> TextMessage:
+        """Make a message, with a reader unless its role says that it is not the assistant's."""
+        role = getattr(opener, "role", None)
+        reads = role is None or role == "assistant" or self._settings.every_role
+        return TextMessage(id_, subagent_run_id, self._new_reader(id_) if reads else None, opener, chunked=chunked)
+
+    def _unopened(self, event: Event) -> TextMessage:
+        """Return the message of content that came without START."""
+        id_ = self._message_id(event)
+        message = self._open.get(id_)  # malformed ids are all one message
+        if message is None:
+            self._out_of_order(event, id_, "a message that is not open")
+            message = self._open[id_] = self._new_message(id_, None, subagent_of(event), chunked=False)
+        return message
+
+    def _end_message(self, message: TextMessage | None, event: Event | None, *, end: Event | None = None) -> None:
+        """Send on what a message still holds, and its END where one came."""
+        if message is None or message.reader is None:
+            return
+        if not self._deliver.failed:
+            pieces = message.reader.flush()
+            if pieces:
+                self._deliver.pieces(message, pieces, event)
+        if self._texts and not self._deliver.failed and (end is not None or message.chunked):
+            message.end(end, self._out)
+        self._raw_events += message.lost_raw_events
+
+    def _message_id(self, event: Event) -> str | None:
+        id_ = getattr(event, "message_id", None)
+        if id_ is None or isinstance(id_, str):
+            return id_
+        self._malformed(event, None, "messageId")
+        return None
+
+    # Other events
+
+    def _other_chunk(self, event: Event) -> None:
+        lane, stream = self._lanes.continued_by(event)
+        self._close_streams(event)
+        if self._passes(event) and not self._deliver.failed:
+            self._out.add_chunk(event, event if stream is None else stream.opener, lane)
+
+    def _passes(self, event: Event) -> bool:
+        """Say whether an event that is no text passes; count it if it does not."""
+        passes = self._settings.pass_through
+        if passes is not None and passes(event):
+            return True
+        name = str.__str__(event.type)
+        if passes is None and not self._told_unset:
+            self._told_unset = True
+            text = (
+                f"{name} and other events that are no text are dropped: "
+                'set pass_through to "all", to the types that shall pass, or to a predicate'
+            )
+            self._report("a2ui.pass-through-unset", text, event_type=name)
+        self._dropped[name] = self._dropped.get(name, 0) + 1
+        return False
+
+    def _pass_whole(self, event: Event) -> None:
+        """Send an event on as it is, unless what was before it has ended the run."""
+        if self._deliver.failed:
+            self._after_error += 1
+        else:
+            self._out.add(event)
+
+    def _close_streams(self, event: Event) -> None:
+        """Send on what the chunk streams still hold that this event ends."""
+        for stream in self._lanes.take(event):
+            self._end_message(stream.message, event)
+
+    # Diagnostics
+
+    def _out_of_order(self, event: Event, message_id: str | None, what: str) -> None:
+        name = str.__str__(event.type)
+        if self._settings.strict:
+            raise SequenceError(f"{name} for {what}" + ("" if message_id is None else f" ({message_id!r})"))
+        self._report("a2ui.sequence", f"{name} for {what}", event_type=name, message_id=message_id)
+
+    def _malformed(self, event: Event, message_id: str | None, field: str) -> None:
+        name = str.__str__(event.type)
+        self._report("a2ui.malformed", f"{field} of {name} is no string", event_type=name, message_id=message_id)
