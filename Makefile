@@ -11,7 +11,7 @@ MODULES := $(wildcard adapters/*.py middleware/*.py translators/*.py translators
 NAMES := $(shell printf '%s\n' $(MODULES) | cksum | cut -d' ' -f1)
 STAMP = .venv/.installed-$(1)-$(NAMES)
 
-.PHONY: setup demo test lint e2e e2e-setup docs clean
+.PHONY: setup demo test lint bench e2e e2e-setup docs clean
 
 setup: $(call STAMP,test)
 
@@ -22,7 +22,7 @@ $(BIN)/python:
 
 # One stamp a dependency group: `make demo` does not install what only the tests need.
 .venv/.installed-%-$(NAMES): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=strict --group $*
+	$(BIN)/python -m pip install -qq --editable . --config-settings editable_mode=strict --group $*
 	@rm -f .venv/.installed-$*-*
 	@touch $@
 
@@ -38,6 +38,9 @@ lint: $(call STAMP,lint)
 	$(BIN)/lint-imports
 	$(BIN)/mypy -p agui_pipeline
 	$(BIN)/mypy tests examples benchmarks
+
+bench: $(call STAMP,test)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 # Node 18 or later and Debian's chromium must be on the machine.
 e2e: e2e-setup

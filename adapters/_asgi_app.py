@@ -5,23 +5,31 @@ Knows ASGI's messages; does not know about chains or clients.
 
 from __future__ import annotations
 
-from typing import Final
+import logging
+from typing import Any, Final
 
+import anyio
 from ag_ui.core import RunAgentInput
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from agui_pipeline.adapters._asgi_body import Body, single, with_body
-from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, StoppedError, Stream
+from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, StoppedError, Stream, disconnected
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame
 from agui_pipeline.translators._input import encode_input
 from agui_pipeline.translators._sse import decode_frame
+
+_logger = logging.getLogger("agui_pipeline")
 
 _EXCERPT: Final = 2048
 """Bytes of an unwanted answer's body that go into the error."""
 
 # Ways of sending that would pass by the decoder.
 _EXTENSIONS: Final = frozenset({"http.response.pathsend", "http.response.zerocopysend", "http.response.trailers"})
+
+_OURS: Final = frozenset({"asgi", "extensions", "headers"})
+"""What the inner scope says differently; all else that an app writes into its scope is for those around it, too."""
 
 
 class AppCall(Producer):
@@ -30,49 +38,81 @@ class AppCall(Producer):
     Args:
         app: The wrapped app.
         scope: The request's scope, as it came.
+        pristine: A copy of it that no app has written to: the chain may call the app more than once.
         body: The request's body, as it came.
         parsed: The input that the body was read as; the app gets the body itself as long as the chain hands on this
             very object.
         stream: The stream that this call writes.
     """
 
-    def __init__(self, app: ASGIApp, scope: Scope, body: Body, parsed: RunAgentInput | None, stream: Stream) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        scope: Scope,
+        pristine: Scope,
+        body: Body,
+        parsed: RunAgentInput | None,
+        stream: Stream,
+    ) -> None:
         super().__init__()
         self._app = app
         self._scope = scope
+        self._pristine = pristine
+        self._inner: dict[str, Any] = {}
         self._body = body
         self._parsed = parsed
         self._stream = stream
         self._decoder = SSEDecoder()
+        self._began = False  # whether the app started its response
         self._decode = False
         self._refused: tuple[int, bytearray] | None = None
+        self._refusal: SourceError | None = None
+        self._turned_away = False  # whether a send of the app was refused
+        self._one: anyio.Lock | None = None
         self._channel: Channel
 
     async def produce(self, input: RunAgentInput, channel: Channel) -> None:
         """Call the app; what it streams goes into the channel, any other answer to the client as it is."""
         self._channel = channel
         data = self._body.data if input is self._parsed else encode_input(input)
+        self._inner = self._inner_scope(data)
         pending = [single(data)]
 
         async def receive() -> Message:
-            if pending:
-                return pending.pop()
-            await self._stream.gone.wait()
-            return {"type": "http.disconnect"}
+            return pending.pop() if pending else await disconnected(self.gone)
 
         try:
-            await self._app(self._inner_scope(data), receive, self._send)
-        except BaseException:
-            if not self._stream.decided.is_set():
-                self._stream.step_aside()  # nothing was sent: the server answers, with its 500
+            await self._app(self._inner, receive, self._send)
+        except (OSError, ClientDisconnect) as exc:
+            if not self._turned_away:
+                self._failed()
+                raise
+            _logger.debug("the app ended with %r after its client had left", exc)
+        except BaseException as exc:
+            if self._refusal is not None:
+                raise self._refusal from exc
+            self._failed()
             raise
-        if not self._stream.decided.is_set():
-            self._stream.step_aside()
-        elif self._decode and not self.complete:
-            raise StoppedError("the app returned before it had completed its response")
+        finally:
+            self._publish()
+        stream = self._stream
+        if self.stopped:
+            return
+        if not stream.decided.is_set():
+            stream.step_aside()  # it has answered nothing: the server says so
+        elif self._refusal is not None:
+            raise self._refusal
+        elif not (self.complete or stream.aside):
+            raise StoppedError(
+                f"the app returned before it had {'completed' if self._began else 'started'} its response"
+            )
 
-    def _inner_scope(self, data: bytes) -> Scope:
-        scope = dict(self._scope)
+    def _failed(self) -> None:
+        if not (self.stopped or self._stream.decided.is_set()):
+            self._stream.step_aside()  # nothing was sent: the server answers, with its 500
+
+    def _inner_scope(self, data: bytes) -> dict[str, Any]:
+        scope = dict(self._pristine)
         # We own receive(), and send() raises OSError once the client is gone: below 2.4 Starlette would listen itself.
         scope["asgi"] = {**scope.get("asgi", {}), "spec_version": "2.4"}
         if data is not self._body.data:
@@ -81,22 +121,35 @@ class AppCall(Producer):
             scope["extensions"] = {key: value for key, value in scope["extensions"].items() if key not in _EXTENSIONS}
         return scope
 
+    def _publish(self) -> None:
+        """Let those around see what the app wrote into its scope: routers note the route there, tracers read it."""
+        self._scope.update((key, value) for key, value in self._inner.items() if key not in _OURS)
+
     async def _send(self, message: Message) -> None:
         kind = message["type"]
         if kind == "http.response.start":
             await self._start(message)
         elif kind != "http.response.body":
             if not self._decode:
-                await self._stream.send(message)
+                await self._pass_on(message)
         elif self._decode:
             await self._feed(message.get("body", b""), more=message.get("more_body", False))
         elif self._refused is not None:
             await self._refuse(message)
         else:
-            await self._stream.send(message)
+            await self._pass_on(message)
             self.complete = not message.get("more_body", False)
 
+    async def _pass_on(self, message: Message) -> None:
+        try:
+            await self._stream.pass_on(message)
+        except OSError:
+            self._turned_away = True
+            raise
+
     async def _start(self, message: Message) -> None:
+        self._began = True
+        self._publish()
         headers = [(bytes(key).lower(), bytes(value)) for key, value in message.get("headers", ())]
         values = dict(headers)
         if not values.get(b"content-type", b"").strip().lower().startswith(b"text/event-stream"):
@@ -106,14 +159,14 @@ class AppCall(Producer):
             await self._not_ours(message)
         else:
             self._decode = True
-            await self._stream.start({**message, "headers": stream_headers(headers)})
+            await self._stream.start({**message, "headers": stream_headers(headers), "trailers": False})
 
     async def _not_ours(self, message: Message) -> None:
-        if self._stream.writer.started:
-            self._refused = (message["status"], bytearray())  # too late for its own answer: an error of the source
-        else:
+        if self._stream.open:
             self._stream.step_aside()
-            await self._stream.send(message)
+            await self._pass_on(message)
+        else:
+            self._refused = (message["status"], bytearray())  # too late for its own answer: an error of the source
 
     async def _refuse(self, message: Message) -> None:
         assert self._refused is not None  # noqa: S101 - set where this is called
@@ -121,14 +174,16 @@ class AppCall(Producer):
         body += bytes(message.get("body", b""))[: _EXCERPT - len(body)]
         if not message.get("more_body", False):
             text = body.decode(errors="replace")
-            self._decode = self.complete = True
-            raise SourceError(f"the app answered {status}, and no event stream", status=status, body=text)
+            self._refusal = SourceError(f"the app answered {status}, and no event stream", status=status, body=text)
+            self.complete = True
+            self._channel.end(self._refusal)
 
     async def _feed(self, data: bytes, *, more: bool) -> None:
+        if self.stopped:
+            self._turned_away = True
+            raise OSError("nobody reads this response any more")  # for an app that outlived its cancellation
         if self.complete:
             return
-        if self._stream.writer.discard and self._stream.gone.is_set():
-            raise OSError("the client has left")  # for an app that outlived its cancellation
         self._take(self._frames(data))
         if not more:
             self._take(self._last_frames())
@@ -137,7 +192,11 @@ class AppCall(Producer):
             return
         channel = self._channel
         if len(channel.items) >= channel.limit:
-            await channel.room()
+            if self._one is None:
+                self._one = anyio.Lock()
+            async with self._one:  # an app may send from several tasks; a channel has one writer
+                if len(channel.items) >= channel.limit:
+                    await channel.room()
 
     def _frames(self, data: bytes) -> list[SSEFrame]:
         try:

@@ -31,6 +31,19 @@ class Body:
     complete: bool = False
     disconnected: bool = False
 
+    def tee(self, receive: Receive) -> Receive:
+        """Return a `receive` that gives the messages again, then goes on with the real one and keeps what it gives."""
+        given = 0
+
+        async def teed() -> Message:
+            nonlocal given
+            if given == len(self.messages):
+                self.messages.append(await receive())
+            given += 1
+            return self.messages[given - 1]
+
+        return teed
+
     def replay(self, receive: Receive) -> Receive:
         """Return a `receive` that gives the messages again, then goes on with the real one."""
         pending = list(reversed(self.messages))
@@ -70,10 +83,8 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> Body:
     return body
 
 
-def parse_body(scope: Scope, body: Body, limit: int) -> ParsedInput | Refusal:
-    """Return the run's input, or why there is none and which HTTP status says so."""
-    if not body.complete:
-        return Refusal(413, "body_too_large", f"the body is larger than the limit of {limit} bytes")
+def check_headers(scope: Scope) -> Refusal | None:
+    """Return why a request's body cannot be an input, as far as its headers tell: then nothing need be read."""
     encoding = header(scope, b"content-encoding")
     if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
         return Refusal(415, "unsupported_encoding", f"content-encoding {encoding.decode('latin-1')!r}: send it plain")
@@ -81,6 +92,13 @@ def parse_body(scope: Scope, body: Body, limit: int) -> ParsedInput | Refusal:
     if media_type is not None and not _is_json(media_type):
         got = media_type.decode("latin-1")[:80]
         return Refusal(415, "unsupported_media_type", f"content-type {got!r}: a RunAgentInput is application/json")
+    return None
+
+
+def parse_body(body: Body, limit: int) -> ParsedInput | Refusal:
+    """Return the run's input, or why there is none and which HTTP status says so."""
+    if not body.complete:
+        return Refusal(413, "body_too_large", f"the body is larger than the limit of {limit} bytes")
     try:
         return parse_input_report(body.data)
     except DecodeError as exc:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from ag_ui.core import RunAgentInput, RunErrorEvent
 from starlette.types import Message, Receive, Send
 
 from agui_pipeline.adapters._asgi_writer import Writer, heartbeats
 from agui_pipeline.middleware import Pipeline
-from agui_pipeline.middleware._channel import Channel, open_channel
+from agui_pipeline.middleware._channel import Channel, in_trio, open_channel
 from agui_pipeline.middleware._drive import cancellations
+from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
-from agui_pipeline.translators import DiagnosticSink, SourceError, SSEFrame, encode_sse
+from agui_pipeline.translators import Diagnostic, DiagnosticSink, SourceError, SSEFrame, encode_sse
 
 _logger = logging.getLogger("agui_pipeline")
 
@@ -46,11 +49,15 @@ class Producer(ABC):
 
     Attributes:
         complete: Whether all events were written: what still runs is not part of the stream (background tasks).
+        stopped: Whether nobody wants more of it: it was cancelled, and may have swallowed that.
+        gone: Set when a wrapped app is to hear ``http.disconnect``.
         error: What it raised.
     """
 
     def __init__(self) -> None:
         self.complete = False
+        self.stopped = False
+        self.gone = anyio.Event()
         self.error: BaseException | None = None
 
     @abstractmethod
@@ -69,6 +76,12 @@ class Stream:
         heartbeat: Seconds of silence after which a comment is sent; 0 for none.
         detach: Whether the run goes on when the client has left.
         sink: Gets diagnostics.
+
+    Attributes:
+        decided: Set once the chain need not wait for the app to answer.
+        ours: Whether the response is this stream's.
+        aside: Whether it is the app's own, and passes as it is.
+        unread: Set when the client has left, or the response has ended.
     """
 
     def __init__(
@@ -82,43 +95,69 @@ class Stream:
         detach: bool,
         sink: DiagnosticSink,
     ) -> None:
-        self.send = send
         self.sink = sink
         self.writer = Writer(send, self.client_left)
-        self.gone = anyio.Event()  # what an app's own receive() waits for
-        self.decided = anyio.Event()  # whether the response is ours is known
+        self.unread = anyio.Event()
+        self.decided = anyio.Event()
         self.ours = False
+        self.aside = False
         self._pipeline = pipeline.around(self)
+        self._direct = not pipeline.fused
+        self._send = send
         self._receive = receive
         self._make = make
         self._heartbeat = heartbeat
         self._detach = detach
         self._block = interruptible()
+        self._task: object = None
         self._children: list[tuple[Producer, Child]] = []
         self._left = False
+        self._over = False  # whether the chain has ended
+        self._holds = False  # whether the chain has given an event that waits for the response to start
+        self._error: BaseException | None = None  # what ended the chain
+        self._terminal = False  # whether the run's terminal event was written
+        self._foreign = False  # whether the stream speaks another dialect than AG-UI
 
     # What producers call.
 
-    async def start(self, message: Message) -> bool:
-        """Send the response's start, unless the chain had to send one of its own before.
-
-        Returns:
-            Whether this one was sent.
-        """
-        if self.writer.started:
-            return False
+    async def start(self, message: Message) -> None:
+        """Send the response's start, unless one was sent already (the chain may call its source late, or twice)."""
+        if self.writer.started or self._over:
+            return
         self.ours = True
         self.writer.started = True  # before the await: the chain must not start it a second time
         self.decided.set()
         await self.writer.start(message)
         if self._heartbeat and not self.writer.discard:
             heartbeats().add(self.writer, self._heartbeat)
-        return True
+
+    @property
+    def open(self) -> bool:
+        """Whether the app may still answer by itself."""
+        return not (self.writer.started or self._over)
 
     def step_aside(self) -> None:
         """Leave the response to the app: it is no event stream, or it failed before there was one."""
+        if self._holds:
+            text = "what the chain gave before the app answered was dropped: the answer is no event stream"
+            self.sink(Diagnostic("asgi.dropped", text))
+        self.aside = True
         self.decided.set()
+        if self._left:
+            self._tell()
         self._block.interrupt()
+
+    async def pass_on(self, message: Message) -> None:
+        """Send a message of the app's own answer.
+
+        Raises:
+            OSError: The client has left, and the app would go on sending for ever: below version 2.4 of the ASGI spec
+                servers do not say so, and the app was told that this is 2.4.
+        """
+        if not self._left:
+            await self._send(message)
+        elif message.get("more_body", False):
+            raise OSError("the client has left")
 
     def client_left(self) -> None:
         """Take the news that nobody reads any more."""
@@ -126,19 +165,48 @@ class Stream:
             return
         self._left = True
         self.writer.discard = True
-        if not self._detach:
-            self.gone.set()
-            if self.ours or not self.decided.is_set():
-                self._block.interrupt()
+        self.unread.set()
+        if self.aside:
+            self._tell()
+        elif not self._detach:
+            self._block.interrupt()
+
+    def _tell(self) -> None:
+        """Let the apps hear that nobody reads any more."""
+        self.unread.set()
+        for producer, _ in self._children:
+            producer.gone.set()
+
+    async def receive(self) -> Message:
+        """Wait until the client leaves or the response has ended: what is left to hear once the body was read."""
+        return await disconnected(self.unread)
 
     # The source of the chain.
 
     def channel(self, input: RunAgentInput) -> Channel:
         """Start a producer; its channel is read by the chain."""
+        return self._call(input)[0]
+
+    def __call__(self, input: RunAgentInput) -> Events:
+        """Do the same for a stage that reads it by itself, and may close it before its end."""
+        channel, producer, child = self._call(input)
+
+        async def close() -> None:
+            if not (producer.complete or self.aside):
+                _stop(producer, child)
+                await child.join()
+                if all(other.stopped for other, _ in self._children):
+                    self.decided.set()  # none is left that could answer
+
+        return Events(channel, close)
+
+    def _call(self, input: RunAgentInput) -> tuple[Channel, Producer, Child]:
         producer = self._make(self)
         channel = open_channel(_AHEAD)
         channel.aside = self._aside
-        channel.before_wait = self.writer.flush  # what was given is sent when the chain would wait for more
+        # What was given is sent when the chain would wait for more: by the chain's own task. Elsewhere (in a pump)
+        # a cancellation could hit the sending of what others gave.
+        channel.before_wait = self.writer.flush if _current_task() is self._task else self._flush_elsewhere
 
         async def run() -> None:
             try:
@@ -154,102 +222,142 @@ class Stream:
 
         child = spawn(run, "agui_pipeline.producer")
         self._children.append((producer, child))
-        return channel
-
-    __call__ = channel
+        return channel, producer, child
 
     def _aside(self, frame: SSEFrame) -> None:
         self.writer.add(encode_sse(frame, self.sink))
 
+    async def _flush_elsewhere(self) -> None:
+        if self.writer.pending:
+            self.writer.beat()
+
     # The request's task.
 
-    async def run(self, input: RunAgentInput) -> None:
+    async def run(self, input: RunAgentInput, start: Message | None = None) -> None:
         """Run the chain to its end, or until the client leaves; returns when everything it started has ended.
+
+        Args:
+            input: The run's input.
+            start: The start of the response, to be sent at once; None: the app sends it.
 
         Raises:
             Exception: What a stage or a producer raised, unwrapped, after the stream was ended properly.
         """
+        self._task = _current_task()
         watcher = spawn(self._watch, "agui_pipeline.watcher")
         segment = Segment()
-        error: BaseException | None = None
+        leaving: BaseException | None = None
         try:
             with self._block:
-                error = await self._write(input, segment)
+                if start is not None:
+                    await self.start(start)
+                await self._write(input, segment)
+                if self._block.interrupted:  # what has not arrived yet must arrive in the block
+                    await anyio.lowlevel.checkpoint()
         except BaseException as exc:
-            error = exc
+            leaving = exc
             raise
         finally:
+            self._over = True
             heartbeats().remove(self.writer)
             try:
-                await self._close(segment, error)
+                await self._close(segment, leaving)
             finally:
-                watcher.cancel()
-                await watcher.join()
-        failed = error or next((producer.error for producer, _ in self._children if producer.error is not None), None)
-        if isinstance(failed, Exception):
-            raise failed
-        if failed is not None:
-            # Raised here, it would read as a cancellation of the request.
-            _logger.error("the agent's task was cancelled from inside", exc_info=failed)
+                try:
+                    await self.writer.settle()
+                finally:
+                    watcher.cancel()
+                    await watcher.join()
+        self._raise()
 
-    async def _close(self, segment: Segment, error: BaseException | None) -> None:
+    async def _close(self, segment: Segment, leaving: BaseException | None) -> None:
         """Close the chain, then end what fills its channels, except what only finishes work after the stream."""
         closing = await segment.close()
-        aside = self.decided.is_set() and not self.ours
+        # With the request's own task, all that works for it is cancelled.
+        cut = any(exc is not None and not isinstance(exc, Exception) for exc in (closing, leaving))
         for producer, child in self._children:
-            if not (producer.complete or aside):
-                child.cancel()
-            await child.join()
-        raise_closing(closing, error)
-
-    async def _write(self, input: RunAgentInput, segment: Segment) -> BaseException | None:
-        """Write what the chain gives, to its end; returns the error that ended it."""
-        writer = self.writer
-        direct = not self._pipeline.fused  # a function stage may sleep with events behind it unsent
-        asked = cancellations()
-        terminal = foreign = False
-        error: BaseException | None = None
+            if cut or not (producer.complete or self.aside):
+                # First the cancellation, then the disconnect: told first, an app would return early and be cancelled
+                # while it cleans up.
+                _stop(producer, child)
+        if not self.aside:
+            self._tell()
         try:
-            async for event in self._pipeline.start(input, segment):
-                if not writer.started:
-                    await self._started()
-                if type(event) is SSEFrame:
-                    foreign = True
-                elif event.type in _TERMINAL:
-                    terminal = True
-                elif event.type == "RUN_STARTED":
-                    terminal = False
-                if writer.add(encode_sse(event, self.sink)) or direct:
-                    await writer.flush()
-        except Exception as exc:  # noqa: BLE001 - returned
-            error = exc
+            for _, child in self._children:
+                await child.wait()
+        except BaseException:
+            for producer, child in self._children:
+                _stop(producer, child)
+            raise
+        finally:
+            await _join_all(child for _, child in self._children)
+        raise_closing(closing, leaving or self._error)
+
+    async def _write(self, input: RunAgentInput, segment: Segment) -> None:
+        """Write what the chain gives, and its end; notes the error that ended it."""
+        asked = cancellations()
+        try:
+            await self._copy(input, segment)
+        except Exception as exc:  # noqa: BLE001 - raised by `run`
+            self._error = exc
         except asyncio.CancelledError as exc:
             if cancellations() != asked:
                 raise
-            error = exc  # a stage's own doing
-        if not writer.started:
-            if error is not None or not self._children:
-                return error or StoppedError("the chain ended without an event and without calling its source")
-            await self._started()
-        if error is not None and not terminal and not foreign:
-            code = "source_ended" if isinstance(error, StoppedError) else "source_error"
-            message = (
-                "The agent stopped before its run was complete." if code == "source_ended" else "The agent failed."
-            )
-            writer.add(encode_sse(RunErrorEvent(message=message, code=code)))
-        await writer.finish()
-        if not self._detach:
-            self.gone.set()
-        return error
+            self._error = exc  # a stage's own doing
+        error = self._error
+        if self._block.interrupted:  # and a stage has swallowed that
+            return
+        if not self.writer.started:
+            if error is None and not self._children:
+                self._error = error = StoppedError("the chain ended without an event and without calling its source")
+            if error is not None or not await self._started():
+                return
+        if error is not None and not (self._terminal or self._foreign):
+            self.writer.add(encode_sse(_run_error(error)))
+        await self.writer.finish()
 
-    async def _started(self) -> None:
-        """Make sure that the response has started: by the app, or here where the chain has not called it."""
+    async def _copy(self, input: RunAgentInput, segment: Segment) -> None:
+        """Write what the chain gives."""
+        block = self._block
+        intake = Intake()
+        place = segment.reserve()  # `start` leaves a chain without stages to its caller
+        events = self._pipeline.start(input, segment)
+        segment.fill(place, events)
+        async for item in events:
+            if block.interrupted:  # and a stage has swallowed that
+                return
+            kind = type(item)
+            await self._put((item,) if kind in EVENT_TYPES or kind is SSEFrame else intake.take(item))
+        await self._put(intake.flush())
+
+    async def _put(self, events: Iterable[Any]) -> None:
+        writer = self.writer
+        for event in events:
+            if not writer.started:
+                self._holds = True
+                if not await self._started():
+                    return
+            if type(event) is SSEFrame:
+                self._foreign = True
+            elif event.type in _TERMINAL:
+                self._terminal = True
+            elif event.type == "RUN_STARTED":
+                self._terminal = False
+            # A function stage may sleep with events behind it unsent.
+            if writer.add(encode_sse(event, self.sink)) or self._direct:
+                await writer.flush()
+
+    async def _started(self) -> bool:
+        """See that the response has started: by the app, or here where the chain has not called it, or has ended it.
+
+        Returns:
+            Whether it is ours.
+        """
         if self._children:
             await self.decided.wait()
-            if not self.ours:
-                await anyio.sleep_forever()  # the interruption is on its way
-        else:
+        if not (self.ours or self.aside):
             await self.start({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
+        return self.ours
 
     async def _watch(self) -> None:
         """Own `receive`: nobody else would notice that the client has left."""
@@ -259,3 +367,82 @@ class Stream:
         except Exception as exc:  # noqa: BLE001 - a server that raises here has lost its client
             _logger.debug("receive() raised %r: the client counts as gone", exc)
         self.client_left()
+
+    def _raise(self) -> None:
+        """Raise what went wrong; the server logs it. What it would not tell is logged here."""
+        errors: list[BaseException] = []
+        for error in (self._error, *(producer.error for producer, _ in self._children)):
+            if error is not None and not any(error is known for known in errors):
+                errors.append(error)
+        failed = next((error for error in errors if isinstance(error, Exception)), None)
+        told = _with_causes(failed)
+        for error in errors:
+            if not any(error is known for known in told):
+                # A cancellation that nobody asked for: raised, it would read as one of the request.
+                _logger.error("a run failed with %s", type(error).__name__, exc_info=error)
+        if failed is not None:
+            raise failed
+
+
+class Events(AsyncIterator[Any]):
+    """A channel as a stage reads it, which may close it before its end: that ends what fills it."""
+
+    __slots__ = ("_channel", "aclose")
+
+    def __init__(self, channel: Channel, aclose: Callable[[], Awaitable[None]]) -> None:
+        self._channel = channel
+        self.aclose = aclose
+
+    def __anext__(self) -> Awaitable[Any]:
+        return self._channel.__anext__()
+
+
+def _stop(producer: Producer, child: Child) -> None:
+    """End a producer; its task still has to be joined."""
+    producer.stopped = True
+    child.cancel()
+    producer.gone.set()
+
+
+async def _join_all(children: Iterable[Child]) -> None:
+    """Wait for the end of all, also where a cancellation arrives meanwhile; that is raised afterwards."""
+    cancelled: BaseException | None = None
+    for child in children:
+        try:
+            await child.join()
+        except BaseException as exc:  # noqa: BLE001 - raised below
+            cancelled = exc
+    if cancelled is not None:
+        raise cancelled
+
+
+def _run_error(error: BaseException) -> RunErrorEvent:
+    """Return what the client is told. The text of an exception may hold secrets: it stays in the log."""
+    if isinstance(error, StoppedError):
+        return RunErrorEvent(message="The agent stopped before its run was complete.", code="source_ended")
+    if isinstance(error, Exception):
+        return RunErrorEvent(message="The agent failed.", code="source_error")
+    return RunErrorEvent(message="The agent was cancelled.", code="cancelled")
+
+
+def _with_causes(error: BaseException | None) -> list[BaseException]:
+    """Return an error and those that its traceback tells of, too."""
+    found: list[BaseException] = []
+    todo = [error]
+    while todo:
+        one = todo.pop()
+        if one is not None and not any(one is known for known in found):
+            found.append(one)
+            todo += (one.__cause__, one.__context__)
+    return found
+
+
+async def disconnected(event: anyio.Event) -> Message:
+    """Wait for the event and return ``http.disconnect``."""
+    if not event.is_set():  # Request.is_disconnected() asks in a cancelled scope, where every wait is cut short
+        await event.wait()
+    return {"type": "http.disconnect"}
+
+
+def _current_task() -> object:
+    return sys.modules["trio"].lowlevel.current_task() if in_trio() else asyncio.current_task()

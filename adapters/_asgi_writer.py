@@ -6,16 +6,22 @@ Knows ASGI's response messages and time; does not know what the frames mean.
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.lowlevel
 from starlette.types import Message, Send
 
 from agui_pipeline.middleware._channel import in_trio
+from agui_pipeline.middleware._task import Child, spawn
+
+if TYPE_CHECKING:
+    import trio
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 _MOST_FRAMES: Final = 64
@@ -32,11 +38,13 @@ class Writer:
     Attributes:
         started: Whether the response's start was sent.
         discard: Whether the client has left: what is written from now on goes nowhere.
+        finished: Whether the end of the response was sent.
         last: When something was last sent, on the loop's clock.
     """
 
     __slots__ = (
         "__weakref__",
+        "_beat",
         "_busy",
         "_frames",
         "_free",
@@ -56,6 +64,7 @@ class Writer:
         self._size = 0
         self._busy = False
         self._free: anyio.Event | None = None
+        self._beat: Child | None = None
         self.started = False
         self.finished = False
         self.discard = False
@@ -91,15 +100,27 @@ class Writer:
         self.finished = True
         await self._deliver({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def keep_alive(self) -> None:
-        """Send a comment, unless something is being sent or collected: it then proves as much."""
-        if not (self._busy or self._frames or self.finished or self.discard):
-            await self._deliver({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+    def beat(self) -> None:
+        """Send what was collected, else a comment, from a task of its own."""
+        if not (self._busy or self.finished or self.discard) and (self._beat is None or self._beat.done):
+            self._beat = spawn(self._keep_alive, "agui_pipeline.heartbeat")
+
+    async def settle(self) -> None:
+        """End the task of a `beat`, if there is one: a send that never returns must not outlive its stream."""
+        if self._beat is not None:
+            self._beat.cancel()
+            await self._beat.join()
+
+    async def _keep_alive(self) -> None:
+        with suppress(Exception):  # the stream's own next write meets the same failure, and reports it
+            if not (self._busy or self._frames or self.finished):
+                await self._deliver({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+            await self.flush()
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing is being sent."""
-        return not self._busy
+    def pending(self) -> bool:
+        """Whether something was collected and not sent."""
+        return bool(self._frames)
 
     async def _deliver(self, message: Message) -> None:
         if self.discard:
@@ -110,6 +131,7 @@ class Writer:
         except OSError:  # what servers raise since ASGI 2.4 when the client has left
             self.discard = True
             self._on_gone()
+            await anyio.lowlevel.checkpoint()  # what that cancels may be this task: here, and not where it would hang
         finally:
             self._busy = False
             self.last = _now()
@@ -132,67 +154,61 @@ class Heartbeats:
 
     def __init__(self) -> None:
         self._streams: dict[Writer, float] = {}
-        self._stop: Callable[[], Any] | None = None  # ends what waits for the next beat
-        self._tasks: set[Any] = set()
+        self._next = math.inf  # when to look again
+        self._timer: asyncio.TimerHandle | None = None
+        self._running = False  # trio's task
+        self._sleep: trio.CancelScope | None = None
 
     def add(self, writer: Writer, interval: float) -> None:
         """Send a comment whenever nothing was sent for `interval` seconds."""
         writer.last = _now()
         self._streams[writer] = interval
-        if self._stop is None:
-            if in_trio():
-                trio = sys.modules["trio"]
-                scope = trio.CancelScope()
-                self._stop = scope.cancel
-                trio.lowlevel.spawn_system_task(self._run_trio, scope, name="agui_pipeline.heartbeats")
-            else:
-                self._arm(interval)
+        if writer.last + interval < self._next:
+            self._set(writer.last + interval)
 
     def remove(self, writer: Writer) -> None:
         """Forget a stream; with the last one the timer goes."""
-        self._streams.pop(writer, None)
-        if not self._streams and self._stop is not None:
-            self._stop()
-            self._stop = None
+        if self._streams.pop(writer, None) is not None and not self._streams:
+            self._set(math.inf)
 
-    def _due(self) -> tuple[list[Writer], float]:
-        """Return the streams that are due, and in how many seconds to look again."""
-        now = _now()
-        due: list[Writer] = []
-        wait = float("inf")
-        for writer, interval in self._streams.items():
-            left = writer.last + interval - now
-            if left <= 0:
-                if writer.idle:
-                    due.append(writer)
-                left = interval
-            wait = min(wait, max(left, interval / 10))
-        return due, wait
+    def _set(self, moment: float) -> None:
+        """Look again at a moment of the loop's clock; infinity: no more."""
+        self._next = moment
+        if not in_trio():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
+            if moment < math.inf:
+                self._timer = asyncio.get_running_loop().call_at(moment, self._fire)
+        elif self._sleep is not None:
+            self._sleep.deadline = moment if self._streams else -math.inf
+        elif not self._running:
+            self._running = True
+            sys.modules["trio"].lowlevel.spawn_system_task(self._run_trio, name="agui_pipeline.heartbeats")
 
-    def _arm(self, seconds: float) -> None:
-        self._stop = asyncio.get_running_loop().call_later(seconds, self._tick).cancel
-
-    def _tick(self) -> None:
-        due, wait = self._due()
-        for writer in due:
-            task = asyncio.get_running_loop().create_task(_beat(writer))
-            self._tasks.add(task)  # the loop keeps weak references only
-            task.add_done_callback(self._tasks.discard)
-        self._arm(wait)
-
-    async def _run_trio(self, scope: Any) -> None:
+    async def _run_trio(self) -> None:
         trio = sys.modules["trio"]
-        with scope:
-            while True:
-                due, wait = self._due()
-                for writer in due:
-                    trio.lowlevel.spawn_system_task(_beat, writer, name="agui_pipeline.heartbeat")
-                await trio.sleep(wait)
+        try:
+            while self._streams:
+                with trio.CancelScope(deadline=self._next) as self._sleep:
+                    await trio.sleep_forever()
+                self._sleep = None
+                if self._next <= trio.current_time():
+                    self._fire()
+        finally:
+            self._running = False
 
-
-async def _beat(writer: Writer) -> None:
-    with suppress(Exception):  # the stream's own next write meets the same failure, and reports it
-        await writer.keep_alive()
+    def _fire(self) -> None:
+        """Look at every stream, and set the timer for the one that is due next."""
+        now = _now()
+        soonest = math.inf
+        for writer, interval in self._streams.items():
+            due = writer.last + interval
+            if due <= now:
+                writer.beat()
+                due = now + interval
+            soonest = min(soonest, max(due, now + interval / 10))
+        self._set(soonest)
 
 
 _loops: weakref.WeakKeyDictionary[Any, Heartbeats] = weakref.WeakKeyDictionary()

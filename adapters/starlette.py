@@ -8,18 +8,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from ag_ui.core import RunAgentInput
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agui_pipeline.adapters._asgi_app import AppCall
-from agui_pipeline.adapters._asgi_body import Body, Refusal, json_error, parse_body, read_body
+from agui_pipeline.adapters._asgi_body import Body, Refusal, check_headers, json_error, parse_body, read_body
 from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._channel import Channel
@@ -30,6 +30,7 @@ from agui_pipeline.middleware._source import async_iterator
 from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._events import loads
+from agui_pipeline.translators._input import ParsedInput
 
 __all__ = ["AGUIMiddleware", "agent_app", "agent_endpoint", "current_request"]
 
@@ -80,7 +81,8 @@ class AGUIMiddleware:
     Args:
         app: The wrapped ASGI app.
         middleware: The chain; or a callable, also async, ``(request, body) -> chain`` (body: the decoded JSON, else
-            bytes) called once a request. It may raise Starlette's HTTPException.
+            bytes, as far as they were read) called once a request, also for one whose body is no RunAgentInput. It
+            may raise Starlette's HTTPException: that is the answer.
         paths: Which paths: None = all; exact strings, where a trailing ``*`` matches any rest; or ``(scope) -> bool``.
             Paths are those that Starlette's router sees (without a mount's prefix).
         heartbeat: Seconds of silence after which a comment is sent; 0 or None for none.
@@ -88,7 +90,8 @@ class AGUIMiddleware:
         max_body: Bytes of a request body that are read. A larger one passes to the app untouched.
         on_unparsable: What becomes of a body that is no RunAgentInput: ``"pass"`` hands it to the app untouched,
             ``"reject"`` answers 400, 413 or 415.
-        on_diagnostic: Gets each `Diagnostic` of this adapter (codes ``asgi.*``). Default: the log.
+        on_diagnostic: Gets each `Diagnostic` of this adapter (codes ``asgi.*``, and ``input.*`` for what was filled
+            in). Default: the log.
 
     Raises:
         ConfigurationError: An option has a value it cannot have, or a stage is none.
@@ -120,7 +123,7 @@ class AGUIMiddleware:
         self._stages_for: StagesFor | None = None
         self._pipeline: Pipeline | None = None
         if callable(middleware):
-            self._stages_for = middleware
+            self._stages_for = _checked(middleware)
         else:
             self._pipeline = Pipeline([], *_sequence(middleware))
 
@@ -134,34 +137,40 @@ class AGUIMiddleware:
         if scope["method"] != "POST":
             await self.app(scope, receive, _observed(send, sink, "method", f"it answers a {scope['method']}"))
             return
-        body = await read_body(scope, receive, options.max_body)
+        body, parsed = await _read(scope, receive, options.max_body)
         if body.disconnected:
             return
-        parsed = parse_body(scope, body, options.max_body)
-        if isinstance(parsed, Refusal):
-            if self._reject:
-                await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
-                return
-            observed = _observed(send, sink, parsed.code, f"its request could not be read ({parsed.message})")
-            await self.app(scope, body.replay(receive), observed)
+        if isinstance(parsed, Refusal) and self._reject:
+            await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return
-        request = Request(scope, body.replay(receive))
+        rest = _Rest(receive)
+        request = Request(scope, body.tee(rest))
         token = _request.set(request)
         try:
             try:
+                # Also where its chain will not be used: it may check who asks, and no body may slip past that.
                 pipeline = self._pipeline or await self._made(request, body)
             except HTTPException as exc:
                 await _http_error(exc)(scope, receive, send)
                 return
+            if isinstance(parsed, Refusal):
+                why = f"its request could not be read ({parsed.message})"
+                await self.app(scope, body.replay(receive), _observed(send, sink, parsed.code, why))
+                return
+            for repair in parsed.repairs:
+                sink(repair)
+            pristine = dict(scope)
+            given = None if parsed.changed else parsed.input
             stream = Stream(
                 pipeline,
                 send,
                 receive,
-                make=lambda stream: AppCall(self.app, scope, body, None if parsed.changed else parsed.input, stream),
+                make=lambda stream: AppCall(self.app, scope, pristine, body, given, stream),
                 heartbeat=options.heartbeat,
                 detach=options.detach,
                 sink=sink,
             )
+            rest.receive = stream.receive
             await stream.run(parsed.input)
         finally:
             _request.reset(token)
@@ -176,6 +185,25 @@ class AGUIMiddleware:
         if inspect.isawaitable(stages):
             stages = await stages
         return Pipeline([], *_sequence(stages))
+
+
+class _Rest:
+    """What comes after a request's body: the server's own messages, until a stream owns them."""
+
+    def __init__(self, receive: Receive) -> None:
+        self.receive = receive
+
+    async def __call__(self) -> Message:
+        return await self.receive()
+
+
+async def _read(scope: Scope, receive: Receive, limit: int) -> tuple[Body, ParsedInput | Refusal]:
+    """Read the body and parse it; a body that its headers rule out is not read."""
+    refusal = check_headers(scope)
+    if refusal is not None:
+        return Body(), refusal
+    body = await read_body(scope, receive, limit)
+    return body, parse_body(body, limit)
 
 
 class _Options:
@@ -198,11 +226,30 @@ def _is_sequence(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 
+_WANTED = "a sequence of middleware, or a callable (request, body) -> sequence"
+
+
 def _sequence(middleware: Stages) -> Stages:
     if not _is_sequence(middleware):
-        wanted = "a sequence of middleware, or a callable (request, body) -> sequence"
-        raise ConfigurationError(f"middleware={middleware!r}: must be {wanted}")
+        raise ConfigurationError(f"middleware={middleware!r}: must be {_WANTED}")
     return middleware
+
+
+def _checked(middleware: Any) -> StagesFor:
+    """Check a callable that makes chains: a lone stage is callable, too, and would fail at the first request only."""
+    if isinstance(middleware, TranslatorMiddleware) or inspect.isasyncgenfunction(middleware):
+        raise ConfigurationError(f"middleware={middleware!r} is a single stage: put it in a list; must be {_WANTED}")
+    if inspect.isclass(middleware):
+        raise ConfigurationError(f"middleware={middleware!r} is a class; must be {_WANTED}")
+    try:
+        signature = inspect.signature(middleware)
+    except (TypeError, ValueError):  # built in C: nothing to look at
+        return cast("StagesFor", middleware)
+    try:
+        signature.bind(None, None)
+    except TypeError as exc:
+        raise ConfigurationError(f"middleware={middleware!r}: must be {_WANTED} ({exc})") from None
+    return cast("StagesFor", middleware)
 
 
 def _matcher(paths: Paths) -> Callable[[Scope], bool]:
@@ -210,11 +257,12 @@ def _matcher(paths: Paths) -> Callable[[Scope], bool]:
         return lambda _scope: True
     if callable(paths):
         return paths
-    if not _is_sequence(paths) or not all(path[:1] in ("/", "*") for path in paths):
+    every: tuple[Any, ...] | None = tuple(paths) if _is_sequence(paths) else None
+    if every is None or not all(isinstance(path, str) and path[:1] in ("/", "*") for path in every):
         wanted = "None (all), a sequence of strings that start with '/', or a callable (scope) -> bool"
         raise ConfigurationError(f"paths={paths!r}: must be {wanted}")
-    exact = frozenset(path for path in paths if not path.endswith("*"))
-    prefixes = tuple(path[:-1] for path in paths if path.endswith("*"))
+    exact = frozenset(path for path in every if not path.endswith("*"))
+    prefixes = tuple(path[:-1] for path in every if path.endswith("*"))
 
     def matches(scope: Scope) -> bool:
         path = route_path(scope)
@@ -246,7 +294,9 @@ def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str) -> Send:
     return observed
 
 
-def _http_error(exc: HTTPException) -> JSONResponse:
+def _http_error(exc: HTTPException) -> Response:
+    if exc.status_code in (204, 304):  # these have no body
+        return Response(status_code=exc.status_code, headers=exc.headers)
     return JSONResponse({"code": "refused", "message": exc.detail}, exc.status_code, headers=dict(exc.headers or {}))
 
 
@@ -267,26 +317,28 @@ class AgentEndpoint:
             await JSONResponse(json_error(refusal), 405, headers={"allow": "POST"})(scope, receive, send)
             return
         options = self._options
-        body = await read_body(scope, receive, options.max_body)
+        body, parsed = await _read(scope, receive, options.max_body)
         if body.disconnected:
             return
-        parsed = parse_body(scope, body, options.max_body)
         if isinstance(parsed, Refusal):
             await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return
-        token = _request.set(Request(scope, body.replay(receive)))
+        sink = run_sink(options.on_diagnostic)
+        for repair in parsed.repairs:
+            sink(repair)
+        stream = Stream(
+            self._pipeline,
+            send,
+            receive,
+            make=lambda _stream: _SourceCall(self._source),
+            heartbeat=options.heartbeat,
+            detach=options.detach,
+            sink=sink,
+        )
+        token = _request.set(Request(scope, body.replay(stream.receive)))
         try:
-            stream = Stream(
-                self._pipeline,
-                send,
-                receive,
-                make=lambda _stream: _SourceCall(self._source),
-                heartbeat=options.heartbeat,
-                detach=options.detach,
-                sink=run_sink(options.on_diagnostic),
-            )
-            await stream.start({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
-            await stream.run(parsed.input)
+            start = {"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)}
+            await stream.run(parsed.input, start)
         finally:
             _request.reset(token)
 
@@ -311,8 +363,10 @@ class _SourceCall(Producer):
                 else:
                     for event in intake.take(item):
                         channel.push(event)
-                if len(channel.items) >= channel.limit:
+                if len(channel.items) >= channel.limit and not self.stopped:
                     await channel.room()
+                if self.stopped:  # a source may swallow the cancellation and go on
+                    return
             for event in intake.flush():
                 channel.push(event)
         except BaseException as exc:

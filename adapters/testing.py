@@ -133,7 +133,7 @@ class ScriptedAgent:
                     raise item.with_traceback(None)
                 elif inspect.isclass(item) and issubclass(item, BaseException):
                     raise item
-                elif callable(item):
+                elif callable(item) and not inspect.isclass(item):
                     given = item(input)
                     if inspect.isawaitable(given):
                         given = await given

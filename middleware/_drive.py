@@ -8,7 +8,9 @@ ever cancels a pending ``__anext__``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import math
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from agui_pipeline.middleware._chain import Chain
@@ -27,31 +29,43 @@ async def ended(chain: Chain) -> AsyncIterator[AnyEvent]:
         raise chain.error
 
 
-async def drive(chain: Chain, source: AsyncIterator[Any]) -> AsyncIterator[AnyEvent]:
-    """Feed a chain that holds nothing for a time."""
+async def drive(chain: Chain, open_source: Callable[[], AsyncIterator[Any]]) -> AsyncIterator[AnyEvent]:
+    """Feed a chain that holds nothing for a time.
+
+    Args:
+        chain: The translators of one run.
+        open_source: Opens what the chain reads. Called here, since what it raises concerns the chain, too.
+    """
     intake = Intake()
     asked = cancellations()
     error: BaseException | None = None
-    step = source.__anext__
+    step: Callable[[], Awaitable[Any]] | None = None
     feed = chain.feed
     while not chain.ended:
         # The try does not span the yield: what a reader throws in is no error of the source.
         try:
+            if step is None:
+                step = open_source().__anext__
             item = await step()
-            events = (item,) if type(item) in EVENT_TYPES else intake.take(item)
         except StopAsyncIteration:
             break
-        except Exception as exc:  # noqa: BLE001 - raised below, after what is held
-            error = exc
-            break
-        except asyncio.CancelledError as exc:
-            if cancellations() != asked:
+        except (Exception, asyncio.CancelledError) as exc:
+            if cancellations() > asked:  # the reader's, or what the source made of it: nothing more is delivered
                 raise
-            error = exc  # the source's own doing
+            error = exc  # the source's own
             break
+        if type(item) in EVENT_TYPES:
+            for out in feed(item, 0.0):
+                yield out
+            continue
+        events, error = _taken(intake, item)
         for event in events:
             for out in feed(event, 0.0):
                 yield out
+            if chain.ended:
+                break
+        if error is not None:
+            break
     for out in _last(chain, intake, error, 0.0):
         yield out
     if chain.error is not None:
@@ -86,19 +100,20 @@ async def drive_queue(  # noqa: C901, PLR0912, PLR0915 - the hot loop: every cal
                 for _ in range(len(items)):
                     item = items.popleft()
                     if type(item) in EVENT_TYPES:
-                        events: Any = (item,)
+                        for out in feed(item, now):
+                            yield out
                     elif channel.aside is not None and type(item) is SSEFrame:
                         channel.aside(item)
                         continue
                     else:
-                        try:
-                            events = intake.take(item)
-                        except Exception as exc:  # noqa: BLE001 - raised below, after what is held
-                            error = exc
+                        events, error = _taken(intake, item)
+                        for event in events:
+                            for out in feed(event, now):
+                                yield out
+                            if chain.ended:
+                                break
+                        if error is not None:
                             break
-                    for event in events:
-                        for out in feed(event, now):
-                            yield out
                     if chain.ended:
                         break
                 channel.took()
@@ -123,22 +138,36 @@ async def drive_queue(  # noqa: C901, PLR0912, PLR0915 - the hot loop: every cal
         raise
     finally:
         if pumping is not None:
-            raise_closing(await pumping.stop(), leaving)
+            closing = await pumping.stop()
+            if closing is not error:  # else the stages have had it, and may have dealt with it
+                raise_closing(closing, leaving)
         else:
             channel.close()
 
 
+def _taken(intake: Intake, item: Any) -> tuple[list[AnyEvent], Exception | None]:
+    """Return the events in an item, and what came after them if that is no event."""
+    events: list[AnyEvent] = []
+    try:
+        events.extend(intake.take(item))
+    except Exception as exc:  # noqa: BLE001 - to be raised after those events and what is held
+        return events, exc
+    return events, None
+
+
 def _last(chain: Chain, intake: Intake, error: BaseException | None, now: float) -> list[AnyEvent]:
     """End the chain, unless one of its stages already did."""
-    if chain.ended:
-        return []
     out: list[AnyEvent] = []
-    if error is None:
+    if error is None and not chain.ended:
+        events: list[AnyEvent] = []
         try:
-            for event in intake.flush():
-                out.extend(chain.feed(event, now))
+            events.extend(intake.flush())
         except Exception as exc:  # noqa: BLE001 - raised after what is held
             error = exc
+        for event in events:
+            out.extend(chain.feed(event, now))
+            if chain.ended:
+                break
     if not chain.ended:
         out.extend(chain.end(error, now))
     return out
@@ -147,6 +176,7 @@ def _last(chain: Chain, intake: Intake, error: BaseException | None, now: float)
 def cancellations() -> int:
     """How often the current task was asked to cancel; tells a cancellation of ours from one a source raised itself."""
     if in_trio():
-        return 0
+        # There it is a state, not a count.
+        return int(sys.modules["trio"].current_effective_deadline() == -math.inf)
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()

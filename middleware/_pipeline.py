@@ -157,7 +157,7 @@ class Pipeline:
             return drive_queue(chain, self._channels.channel(chain.input))
         if chain.timed:
             return drive_queue(chain, pump=lambda own: self._open(count, chain.input, own))
-        return drive(chain, self._open(count, chain.input, segment))
+        return drive(chain, lambda: self._open(count, chain.input, segment))
 
 
 def _fuse(middleware: Sequence[Middleware | TranslatorMiddleware]) -> list[_Stage]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from agui_pipeline.middleware._channel import open_channel
 from agui_pipeline.middleware._segment import Segment
-from agui_pipeline.middleware._task import spawn
+from agui_pipeline.middleware._task import is_trio_cancellation, spawn
 
 _LIMIT: Final = 64
 """Items read ahead. Enough to make a burst cost two task switches, few enough to stop a source for a slow reader."""
@@ -44,9 +44,12 @@ class Pump:
                 self._child.cancel()
         try:
             await self._child.join()
+        except BaseExceptionGroup as exc:
+            self._close_error = exc  # of the source's own task group, without trio's cancellations
         finally:
             self.channel.close()
-        return self._close_error if isinstance(self._close_error, Exception) else None
+        closing = self._close_error
+        return None if isinstance(closing, asyncio.CancelledError) or is_trio_cancellation(closing) else closing
 
     async def _run(self) -> None:
         segment = Segment()
@@ -57,13 +60,20 @@ class Pump:
             if self._stopping:
                 raise
             error = exc  # the source's own doing: unless the reader raises it, it would read as a clean end
-        except Exception as exc:  # noqa: BLE001 - the reader raises it
-            error = exc
+        except BaseException as exc:
+            if is_trio_cancellation(exc):
+                raise  # belongs to its scope
+            if self._stopping:
+                self._close_error = exc  # nobody reads any more; this is how the source took being stopped
+            else:
+                error = exc  # the reader raises it
         finally:
             self._closing = True
-            self._close_error = await segment.close()
+            closing = await segment.close()
+            if self._close_error is None:
+                self._close_error = closing
             # Only now: a reader that sees the end may count on the source being closed.
-            self.channel.end(error or self._close_error)
+            self.channel.end(closing if error is None else error)
 
     async def _read(self, segment: Segment) -> None:
         channel = self.channel

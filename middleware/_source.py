@@ -72,7 +72,8 @@ def opener_of(source: Any) -> Callable[[RunAgentInput], AsyncIterator[Any]]:
     if not callable(function):
         raise ConfigurationError(f"source is {type(source).__name__}; {_WANTED}")
     name = getattr(source, "__qualname__", type(source).__qualname__)
-    if inspect.iscoroutinefunction(function):
+    call = function if inspect.isroutine(function) else type(function).__call__
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
         raise ConfigurationError(f"source {name} is a coroutine function without yield; {_WANTED}")
     if inspect.isgeneratorfunction(function):
         raise ConfigurationError(f"source {name} is a synchronous generator function; {_WANTED}")

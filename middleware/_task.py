@@ -30,6 +30,16 @@ def spawn(run: Callable[[], Awaitable[None]], name: str) -> Child:
     return (_TrioChild if in_trio() else _AsyncioChild)(run, name)
 
 
+def is_trio_cancellation(exc: BaseException | None) -> bool:
+    """Whether an exception is trio's `Cancelled`, or a group that holds one. Its scope must see it."""
+    trio = sys.modules.get("trio")
+    if trio is None:
+        return False
+    if isinstance(exc, BaseExceptionGroup):
+        return exc.subgroup(trio.Cancelled) is not None
+    return isinstance(exc, trio.Cancelled)
+
+
 class Child(ABC):
     """A task that whoever started it cancels and joins."""
 
@@ -94,6 +104,7 @@ class _TrioChild(Child):
         self._trio = sys.modules["trio"]
         self._scope = self._trio.CancelScope()
         self._done = self._trio.Event()
+        self._error: Exception | None = None
         self._run = run
         # System tasks start in an empty context: hand ours on, or context variables are lost.
         self._trio.lowlevel.spawn_system_task(self._supervise, name=name, context=contextvars.copy_context())
@@ -102,6 +113,8 @@ class _TrioChild(Child):
         try:
             with self._scope:
                 await self._run()
+        except Exception as exc:  # noqa: BLE001 - `join` raises it; from a system task it would end all of trio
+            self._error = exc
         finally:
             self._done.set()
 
@@ -119,6 +132,8 @@ class _TrioChild(Child):
     async def join(self) -> None:
         with self._trio.CancelScope(shield=True):
             await self._done.wait()
+        if self._error is not None:
+            raise self._error
 
 
 def interruptible() -> Interruptible:

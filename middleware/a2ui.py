@@ -148,6 +148,8 @@ class A2UIMiddleware(TranslatorMiddleware):
         check_choice("validate", validate, ("envelope", "off"))
         if validate == "off" and carrier in ("custom", "activity"):
             raise _wrong("validate", validate, f"carrier={carrier!r} sends valid messages only; 'off' goes with 'raw'")
+        if validate == "off" and reused != "pass":
+            raise _wrong("reused", reused, "needs validate='envelope', which knows surfaces")
         _check_type("custom_name", custom_name, str, "a string")
         _check_type("source", source, str, "a string, in which {version} stands for the message's version")
         _check_type("strict", strict, bool, "True or False")

@@ -7,6 +7,8 @@ import selectors
 from collections.abc import Callable
 from typing import Any
 
+import sniffio
+import trio
 import trio.testing
 
 
@@ -33,6 +35,17 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def jump(self, seconds: float) -> None:
+        self._jumping.now += seconds
+
+
+def spend(seconds: float) -> None:
+    """Let time pass without waiting: what computing does."""
+    clock: Any = (
+        asyncio.get_running_loop() if sniffio.current_async_library() == "asyncio" else trio.lowlevel.current_clock()
+    )
+    clock.jump(seconds)
 
 
 BACKENDS: dict[str, Callable[[], tuple[str, dict[str, Any]]]] = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, get_args
@@ -70,8 +71,8 @@ def encode_event(event: AnyEvent, on_diagnostic: DiagnosticSink | None = None) -
         return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
     if flat:  # nothing but strings: neither null nor nesting to look for
         return data if data.isascii() else _escaped(data)
-    if _needs_repair(data, value):
-        return _encode_slowly(value, on_diagnostic, _type_of(event))
+    if _needs_repair(data, event):
+        return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
     return _escaped(data)
 
 
@@ -101,15 +102,18 @@ def _needs_repair(data: bytes, value: Any) -> bool:
 
 def _has_nan(value: Any) -> bool:
     found = [value]
+    seen = {id(value)}  # a model may hold what it does not send, such as its parent
     for item in found:  # which grows meanwhile
         if isinstance(item, dict):
             values: Iterable[Any] = item.values()
         elif isinstance(item, list | tuple):
             values = item
+        elif isinstance(item, BaseModel):  # as it is: in what pydantic makes of it NaN may be None already
+            values = (*vars(item).values(), *(item.__pydantic_extra__ or {}).values())
         else:
             try:
                 values = (item.value if isinstance(item, Enum) else _default(item),)
-            except Exception:  # noqa: BLE001 - somebody's serializer that works only once
+            except Exception:  # noqa: BLE001 - somebody's object or serializer: look the slow way
                 return True
         for child in values:
             if type(child) in _WITHOUT_FLOATS:
@@ -117,7 +121,8 @@ def _has_nan(value: Any) -> bool:
             if isinstance(child, float):
                 if not math.isfinite(child):
                     return True
-            elif not isinstance(child, str | int):
+            elif not isinstance(child, str | int) and id(child) not in seen:
+                seen.add(id(child))
                 found.append(child)
     return False
 
@@ -241,19 +246,20 @@ def _default(value: Any) -> Any:
 
 
 def _type_of(event: Any) -> str | None:
-    name = getattr(event, "type", None)
-    return str.__str__(name) if isinstance(name, str) else None
+    try:
+        return str.__str__(event.type)
+    except Exception:  # noqa: BLE001 - any object, with any code of its own
+        return None
 
 
 def _opened(event: Any) -> Any:
-    """Return an event as a dict where its builder or orjson failed; itself where even that does not work."""
+    """Return an event as something that `_Repairs` can open."""
+    if isinstance(event, BaseModel):
+        return event
     try:
-        return _builders[type(event)](event)[0]
-    except Exception:  # noqa: BLE001 - the second try of two
-        try:
-            return _fields(event)
-        except Exception:  # noqa: BLE001 - any object, with any code of its own
-            return event
+        return _foreign(event)[0]
+    except Exception:  # noqa: BLE001 - any object, with any code of its own
+        return event
 
 
 def _fields(value: Any) -> Any:
@@ -348,10 +354,12 @@ class _Repairs:
                     self._count("encode.key")
                 out[name] = self.plain(item, depth + 1)
             return out
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, list | tuple | set | frozenset | deque):
             return self._cut() if depth >= _MAX_DEPTH else [self.plain(item, depth + 1) for item in value]
         try:
             simpler = _default(value)
+            if isinstance(value, BaseModel) and _has_nan(value) and not _has_nan(simpler):
+                self._count("encode.nan")  # pydantic has made it None
         except Exception:  # noqa: BLE001 - any object, with any code of its own
             simpler = _fields(value)
         return self.plain(simpler, depth)

@@ -11,10 +11,10 @@ a fence, a `[`. The first thing that is none of these decides over all of it.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from io import StringIO
-from re import compile as _compile
 from typing import Any, Final
 
 from agui_pipeline.translators._json_automaton import JSONObjectReader, Outcome
@@ -38,8 +38,8 @@ __all__ = ["BrokenRecord", "JSONScanner", "LineScanner", "ScanItem", "Scanner"]
 
 _SLOT, _PROSE, _RECORD = range(3)
 
-_WHITE: Final = _compile(r"[ \t\r\n]+")
-_PROSE_END: Final = _compile(rf"\n|{TAG.pattern}")
+_WHITE: Final = re.compile(r"[ \t\r\n]+")
+_PROSE_END: Final = re.compile(rf"\n|{TAG.pattern}")
 _MAX_FENCES: Final = 16
 
 

@@ -228,7 +228,7 @@ class SSEDecoder:
             self._lose(len(pending) + len(part), frames)
             self._skipping = True
         if self._skipping:
-            pending[:] = part[-1:] or pending[-1:]
+            pending[:] = part[-1:]
         else:
             pending += part
 

@@ -48,17 +48,17 @@ class Stage(TranslatorMiddleware):
     def __init__(
         self,
         make: Callable[[], Translator | TimedTranslator],
-        prepare: Callable[[RunAgentInput], RunAgentInput] = lambda input: input,
+        prepare: Callable[[RunAgentInput], RunAgentInput] | None = None,
     ) -> None:
         super().__init__()
         self._make = make
         self._prepare = prepare
 
-    def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:
+    def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:  # noqa: ARG002
         return self._make()
 
     def prepare(self, input: RunAgentInput) -> RunAgentInput:
-        return self._prepare(input)
+        return input if self._prepare is None else self._prepare(input)
 
 
 class Same(Translator):
@@ -84,12 +84,19 @@ class Held(TimedTranslator):
     def deadline(self) -> float | None:
         return self._until
 
-    def expire(self, now: float) -> Sequence[AnyEvent]:
+    def expire(self, now: float) -> Sequence[AnyEvent]:  # noqa: ARG002
         return self.flush()
 
     def flush(self) -> Sequence[AnyEvent]:
         held, self._held, self._until = self._held, [], None
         return held
+
+
+class Prompt(TimedTranslator):
+    """Holds nothing, but has a pump before it, which so reads ahead of the reader."""
+
+    def feed(self, event: Event, now: float) -> Iterable[AnyEvent]:  # noqa: ARG002
+        return (event,)
 
 
 class Kept(Translator):
@@ -132,7 +139,7 @@ async def passing(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
 
 
 CHAINS: dict[str, Callable[[Any], Pipeline]] = {
-    "bare": lambda source: Pipeline(source),
+    "bare": Pipeline,
     "function": lambda source: Pipeline(source, passing),
     "functions": lambda source: Pipeline(source, passing, passing),
     "fused": lambda source: Pipeline(source, Stage(Same), Stage(Same)),
@@ -142,6 +149,8 @@ CHAINS: dict[str, Callable[[Any], Pipeline]] = {
     "timed, function": lambda source: Pipeline(source, Stage(Held), passing),
     "fused, function, fused": lambda source: Pipeline(source, Stage(Same), passing, Stage(Same)),
     "two pumps": lambda source: Pipeline(source, Stage(Held), passing, Stage(Held)),
+    "prompt pump": lambda source: Pipeline(source, Stage(Prompt)),
+    "prompt pumps": lambda source: Pipeline(source, Stage(Prompt), passing, Stage(Same), Stage(Prompt)),
     "nested": lambda source: Pipeline(Pipeline(source, Stage(Same)), passing, Stage(Same)),
     "nested pumps": lambda source: Pipeline(Pipeline(source, Stage(Held), passing), Stage(Same), Stage(Held)),
 }

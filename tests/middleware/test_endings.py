@@ -15,8 +15,8 @@ import anyio
 import pytest
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.adapters.testing import ScriptedAgent, collect, pause
-from agui_pipeline.middleware import Pipeline, Source
+from agui_pipeline.adapters.testing import Pause, ScriptedAgent, collect, pause
+from agui_pipeline.middleware import Middleware, Pipeline, Source
 from agui_pipeline.translators import Event
 from tests.clocks import BACKENDS, JumpingLoop
 from tests.middleware.kit import (
@@ -32,7 +32,6 @@ from tests.middleware.kit import (
     StopError,
     custom,
     customs,
-    in_asyncio,
     passing,
     tidy,
     values,
@@ -70,7 +69,12 @@ def waiting(position: int) -> list[Any]:
 
 def ready(position: int) -> list[Any]:
     """A script with more events than a pump reads ahead."""
-    return customs(position + 100)
+    return customs(position + 1000)
+
+
+async def read_all(events: AsyncIterator[Any], into: list[Any]) -> None:
+    async for event in events:
+        into.append(event)  # noqa: PERF401 - what was read before an exception counts, too
 
 
 SCRIPTS = [(script, position) for script in (waiting, ready) for position in POSITIONS]
@@ -93,6 +97,13 @@ async def test_break_closes_the_source(chain: Chain) -> None:
         assert agent.started == (position > 0)
 
 
+async def read_and_raise(pipeline: Pipeline, position: int, error: Exception) -> None:
+    async with pipeline.open(INPUT) as events:
+        for _ in range(position):
+            await anext(events)
+        raise error
+
+
 @each_chain
 async def test_an_error_of_the_reader_leaves_as_itself(chain: Chain) -> None:
     for script, position in SCRIPTS:
@@ -100,10 +111,7 @@ async def test_an_error_of_the_reader_leaves_as_itself(chain: Chain) -> None:
         error = OopsError("of the reader")
         async with tidy():
             with pytest.raises(OopsError) as caught:
-                async with chain(agent).open(INPUT) as events:
-                    for _ in range(position):
-                        await anext(events)
-                    raise error
+                await read_and_raise(chain(agent), position, error)
             assert caught.value is error
             assert agent.running == 0
 
@@ -116,8 +124,7 @@ async def test_a_cancelled_scope_ends_a_wait_for_the_source(chain: Chain) -> Non
         async with tidy():
             with anyio.move_on_after(LONG) as scope:
                 async with chain(agent).open(INPUT) as events:
-                    async for event in events:
-                        got.append(event)
+                    await read_all(events, got)
             assert scope.cancelled_caught
             assert agent.running == 0
         assert values(got) == [*range(1, position + 1)]
@@ -169,8 +176,7 @@ async def test_nothing_is_delivered_after_a_cancellation(chain: Chain) -> None:
         got: list[Any] = []
         async with tidy():
             with anyio.move_on_after(LONG / 2):
-                async for event in chain(agent)(INPUT):
-                    got.append(event)
+                await read_all(chain(agent)(INPUT), got)
             assert agent.running == 0
             await anyio.sleep(LONG)
         assert len(got) == position
@@ -181,8 +187,7 @@ async def test_what_is_held_is_not_delivered_after_a_cancellation() -> None:
     got: list[Any] = []
     async with tidy():
         with anyio.move_on_after(HOLD / 2):
-            async for event in Pipeline(agent, Stage(Held))(INPUT):
-                got.append(event)
+            await read_all(Pipeline(agent, Stage(Held))(INPUT), got)
     assert got == []
     assert len(agent.sent) == COUNT
 
@@ -213,15 +218,20 @@ async def test_a_dropped_run_ends_its_source(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["trio"])
+@pytest.mark.usefixtures("anyio_backend")
 @each_chain
-async def test_a_dropped_run_ends_its_source_with_trios_own_warning(chain: Chain, anyio_backend: str) -> None:
+async def test_a_dropped_run_ends_its_source_with_trios_own_warning(chain: Chain) -> None:
     agent = ScriptedAgent(ready(1))
-    run = chain(agent)(INPUT)
-    await anext(run)
-    with pytest.warns(ResourceWarning, match="garbage collected before it had been exhausted"):
-        del run
+    runs = [chain(agent)(INPUT)]
+    await anext(runs[0])
+
+    async def drop() -> None:
+        runs.clear()
         gc.collect()
         await anyio.sleep(0.01)
+
+    with pytest.warns(ResourceWarning, match="garbage collected before it had been exhausted"):
+        await drop()
     assert (agent.started, agent.running) == (1, 0)
 
 
@@ -231,7 +241,7 @@ async def test_a_second_cancellation_does_not_leave_the_source_behind(name: str)
     """In a chain with a pump it does not even cut the source's cleanup short."""
     cleaned = False
 
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
+    async def source(_input: RunAgentInput) -> AsyncIterator[Any]:
         nonlocal cleaned
         try:
             yield custom(1)
@@ -291,8 +301,7 @@ async def test_a_source_that_cancels_itself_does_not_read_as_a_clean_end(chain: 
         got: list[Any] = []
         async with tidy():
             with pytest.raises(asyncio.CancelledError) as caught:
-                async for event in chain(agent)(INPUT):
-                    got.append(event)
+                await read_all(chain(agent)(INPUT), got)
             assert caught.value is error
             assert agent.running == 0
         assert values(got) == [*range(1, position + 1)]
@@ -300,7 +309,7 @@ async def test_a_source_that_cancels_itself_does_not_read_as_a_clean_end(chain: 
 
 @each_chain
 async def test_a_cancel_scope_inside_the_source_is_its_own_affair(chain: Chain) -> None:
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
+    async def source(_input: RunAgentInput) -> AsyncIterator[Any]:
         yield custom(1)
         with anyio.move_on_after(1):
             await anyio.sleep_forever()
@@ -320,7 +329,7 @@ async def test_a_source_that_swallows_a_cancellation_is_stopped_at_its_next_even
     closed = False
     got: list[Any] = []
 
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
+    async def source(_input: RunAgentInput) -> AsyncIterator[Any]:
         nonlocal closed
         try:
             yield custom(1)
@@ -338,86 +347,90 @@ async def test_a_source_that_swallows_a_cancellation_is_stopped_at_its_next_even
     assert values(got) == [1]
 
 
+def cleaning(script: list[Any], cleanup: Callable[[], Awaitable[None]]) -> Source:
+    """Return a source that yields some events, falls silent, and has something to do at its end."""
+
+    async def source(_input: RunAgentInput) -> AsyncIterator[Any]:
+        try:
+            for item in script:
+                if not isinstance(item, Pause):
+                    yield item
+            await anyio.sleep_forever()
+        finally:
+            await cleanup()
+
+    return source
+
+
+async def leave(events: AsyncIterator[Any], way: str) -> None:
+    """Read an event, then leave by one of the ways."""
+    await anext(events)
+    if way == "error":
+        raise OopsError("of the reader")
+    if way == "cancel":
+        await anyio.sleep_forever()
+
+
+each_way = pytest.mark.parametrize("way", ["break", "error", "cancel"])
+
+
 @each_chain
-@pytest.mark.parametrize("way", ["break", "error", "cancel"])
+@each_way
 async def test_the_sources_cleanup_has_run_before_open_exits(chain: Chain, way: str) -> None:
-    """Also where it awaits; shielded on trio, whose cancellations go on until their scope is left."""
+    """Also where it awaits; shielded, since on trio and in anyio's scopes a cancellation goes on."""
+    done: list[str] = []
+
+    async def cleanup() -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(10)
+            done.append(way)
+
     for script in (waiting, ready):
-        agent = ScriptedAgent(script(COUNT))
-        cleaned: list[str] = []
-
-        async def source(input: RunAgentInput) -> AsyncIterator[Any]:
-            async with contextlib.aclosing(agent(input)) as events:
-                try:
-                    async for event in events:
-                        yield event
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await anyio.sleep(10)
-                        cleaned.append(way)
-
         async with tidy():
             with contextlib.suppress(OopsError), anyio.move_on_after(LONG):
-                async with chain(source).open(INPUT) as events:
-                    await anext(events)
-                    if way == "error":
-                        raise OopsError
-                    if way == "cancel":
-                        await anyio.sleep_forever()
-            assert cleaned == [way]
-            assert agent.running == 0
+                async with chain(cleaning(script(COUNT), cleanup)).open(INPUT) as events:
+                    await leave(events, way)
+            assert done.pop() == way
 
 
 @each_chain
-@pytest.mark.parametrize("way", ["break", "error", "cancel"])
+@each_way
 @pytest.mark.usefixtures("asyncio_only")
 async def test_a_plain_finally_may_await_on_asyncio(chain: Chain, way: str) -> None:
+    done: list[str] = []
+
+    async def cleanup() -> None:
+        await asyncio.sleep(10)
+        done.append(way)
+
+    async def read(source: Source) -> None:
+        async with chain(source).open(INPUT) as events:
+            await leave(events, way)
+
     for script in (waiting, ready):
-        agent = ScriptedAgent(script(COUNT))
-        cleaned: list[str] = []
-
-        async def source(input: RunAgentInput) -> AsyncIterator[Any]:
-            try:
-                async for event in agent(input):
-                    yield event
-            finally:
-                await asyncio.sleep(10)
-                cleaned.append(way)
-
-        async def read() -> None:
-            async with chain(source).open(INPUT) as events:
-                await anext(events)
-                if way == "error":
-                    raise OopsError
-                if way == "cancel":
-                    await asyncio.sleep(1000)
-
         async with tidy():
-            task = asyncio.create_task(read())
+            task = asyncio.create_task(read(cleaning(script(COUNT), cleanup)))
             await asyncio.sleep(LONG)
             task.cancel()
             with contextlib.suppress(OopsError, asyncio.CancelledError):
                 await task
-            assert cleaned == [way]
+            assert done.pop() == way
 
 
 @each_chain
-async def test_an_error_of_the_sources_cleanup_leaves_as_itself(chain: Chain) -> None:
+@each_way
+async def test_an_error_of_the_sources_cleanup_leaves_as_itself(chain: Chain, way: str) -> None:
+    """It takes the place of what the run is left by, as in any `finally`."""
+    error = OopsError("of the cleanup")
+
+    async def cleanup() -> None:
+        raise error
+
     for script in (waiting, ready):
-        agent = ScriptedAgent(script(COUNT))
-        error = OopsError("of the cleanup")
-
-        async def source(input: RunAgentInput) -> AsyncIterator[Any]:
-            try:
-                async for event in agent(input):
-                    yield event
-            finally:
-                raise error
-
         async with tidy():
-            with pytest.raises(OopsError) as caught:
-                async with chain(source).open(INPUT) as events:
-                    await anext(events)
+            with pytest.raises(OopsError) as caught, anyio.move_on_after(LONG):
+                async with chain(cleaning(script(COUNT), cleanup)).open(INPUT) as events:
+                    await leave(events, way)
             assert caught.value is error
 
 
@@ -425,38 +438,24 @@ async def test_an_error_of_the_sources_cleanup_leaves_as_itself(chain: Chain) ->
 async def test_an_error_of_the_sources_cleanup_delivers_nothing_after_a_cancellation(chain: Chain) -> None:
     got: list[Any] = []
 
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
-        try:
-            for event in customs(COUNT):
-                yield event
-            await anyio.sleep_forever()
-        finally:
-            raise OopsError
+    async def cleanup() -> None:
+        raise OopsError
 
     async with tidy():
-        with contextlib.suppress(OopsError), anyio.move_on_after(HOLD / 2):
-            async for event in chain(source)(INPUT):
-                got.append(event)
-        before = len(got)
-        await anyio.sleep(1)
-    assert len(got) == before
-    assert before in (0, COUNT)  # 0 where they were held
+        with pytest.raises(OopsError), anyio.move_on_after(HOLD / 2):
+            await read_all(chain(cleaning(customs(COUNT), cleanup))(INPUT), got)
+    assert len(got) in (0, COUNT)  # none where they were held
 
 
 async def test_an_error_of_the_sources_cleanup_does_not_let_an_untimed_stage_deliver_after_a_cancellation() -> None:
     got: list[Any] = []
 
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
-        try:
-            yield custom(1)
-            await anyio.sleep_forever()
-        finally:
-            raise OopsError
+    async def cleanup() -> None:
+        raise OopsError
 
     async with tidy():
-        with contextlib.suppress(OopsError), anyio.move_on_after(1):
-            async for event in Pipeline(source, Stage(Kept))(INPUT):
-                got.append(event)
+        with pytest.raises(OopsError), anyio.move_on_after(1):
+            await read_all(Pipeline(cleaning(customs(COUNT), cleanup), Stage(Kept))(INPUT), got)
     assert got == []
 
 
@@ -469,26 +468,47 @@ async def test_a_task_group_in_the_source_ends_with_the_run() -> None:
         finally:
             raise OopsError
 
-    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
+    async def source(_input: RunAgentInput) -> AsyncIterator[Any]:
         async with anyio.create_task_group() as group:
             group.start_soon(fails_when_cancelled)
             yield custom(1)
             await anyio.sleep_forever()
 
+    async def read() -> None:
+        async with Pipeline(source, Stage(Held)).open(INPUT) as events:
+            await anext(events)
+
     async with tidy():
         with pytest.raises(BaseExceptionGroup) as caught:
-            async with Pipeline(source, Stage(Held)).open(INPUT) as events:
-                await anext(events)
+            await read()
     assert caught.group_contains(OopsError)
 
 
 # A stage ends the run.
 
 
+def raising_stage(error: Exception, position: int) -> Stage:
+    """Return a stage that raises at an event; 0 is the end of the source."""
+    return Stage(lambda: Raises(error, position or None))
+
+
+def raising_function(error: Exception, position: int) -> Middleware:
+    async def raises(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+        left = position
+        async for event in next(input):
+            left -= 1
+            if left == 0:
+                raise error
+            yield event
+        raise error
+
+    return raises
+
+
 @pytest.mark.parametrize(
     "chain",
     [
-        lambda source, stage: Pipeline(source, stage),
+        Pipeline,
         lambda source, stage: Pipeline(source, stage, Stage(Held)),
         lambda source, stage: Pipeline(source, stage, Stage(Kept)),
         lambda source, stage: Pipeline(source, Stage(Same), stage, Stage(Same)),
@@ -508,16 +528,7 @@ async def test_an_error_of_a_stage_is_as_one_of_the_source_to_those_after_it(
         error = OopsError("of a stage")
         agent = ScriptedAgent([*customs(position), pause(math.inf)] if silent and position else customs(COUNT))
 
-        async def raises(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
-            count = 0
-            async for event in next(input):
-                count += 1
-                if count == position:
-                    raise error
-                yield event
-            raise error
-
-        stage = Stage(lambda: Raises(error, position or None)) if sans_io else raises
+        stage = raising_stage(error, position) if sans_io else raising_function(error, position)
         async with tidy():
             result = await collect(chain(agent, stage), INPUT, catch=True)
             assert result.exception is error
@@ -530,8 +541,83 @@ async def test_a_stage_before_the_one_that_raises_is_ended_and_not_flushed() -> 
     for position in POSITIONS:
         error = OopsError()
         agent = ScriptedAgent(customs(COUNT))
-        raising = Stage(lambda: Raises(error, position or None))
+        raising = raising_stage(error, position)
         async with tidy():
             result = await collect(Pipeline(agent, Stage(Kept), raising), INPUT, catch=True)
         assert result.exception is error
         assert values(result.events) == [*range(1, position or COUNT + 1)]
+
+
+# The event loop ends, and what else a pump must hand on.
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("script", [waiting, ready])
+def test_a_run_left_open_when_asyncio_run_returns_is_closed(
+    name: str, script: Callable[[int], list[Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = ScriptedAgent([*script(COUNT), pause(math.inf)])
+
+    async def read() -> None:
+        async with CHAINS[name](agent).open(INPUT) as events:
+            await leave(events, "cancel")
+
+    async def main() -> None:
+        tasks.append(asyncio.create_task(read()))
+        await asyncio.sleep(LONG)
+        assert agent.running == 1
+
+    tasks: list[asyncio.Task[None]] = []
+    with caplog.at_level(logging.DEBUG, "asyncio"), asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(main())
+    gc.collect()
+    assert agent.running == 0
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_run_that_no_task_reads_when_asyncio_run_returns_is_closed(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = ScriptedAgent(ready(COUNT))
+    runs: list[Any] = []
+
+    async def main() -> None:
+        runs.append(CHAINS[name](agent)(INPUT))
+        await anext(runs[0])
+
+    with caplog.at_level(logging.DEBUG, "asyncio"), asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        runner.run(main())
+    gc.collect()
+    assert agent.running == 0
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+variable = contextvars.ContextVar("variable", default="unset")
+
+
+@each_chain
+async def test_the_source_sees_the_readers_context_variables(chain: Chain) -> None:
+    agent = ScriptedAgent([lambda _input: custom(variable.get())])
+    token = variable.set("of the reader")
+    try:
+        async with tidy():
+            result = await collect(chain(agent), INPUT)
+    finally:
+        variable.reset(token)
+    assert values(result.events) == ["of the reader"]
+
+
+@each_chain
+async def test_runs_that_overlap_are_ended_apart(chain: Chain) -> None:
+    agent = ScriptedAgent(waiting(COUNT))
+    pipeline = chain(agent)
+    async with tidy():
+        async with pipeline.open(INPUT) as first:
+            await anext(first)
+            async with pipeline.open(INPUT) as second:
+                await anext(second)
+                assert agent.running == 2
+            assert agent.running == 1
+            assert (await anext(first)).value == 2
+        assert agent.running == 0

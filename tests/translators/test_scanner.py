@@ -251,6 +251,8 @@ FENCES: Final[dict[str, list[Part]]] = {
     "of too many backticks": [prose("`" * 61 + "\n"), A],
     "of too few backticks": [prose("``\n"), A, cut("\n"), prose("``")],
     "with an info string of 60 characters": [cut("```" + "x" * 60 + "\n"), A, cut("\n```")],
+    "with an info string of 60 characters that a tag ends": [cut("```" + "x" * 60 + "<a2ui-json>"), A, cut("\n```")],
+    "with an info string of 61 characters that a tag ends": [prose("```" + "x" * 61), cut("<a2ui-json>"), A],
     "with an info string of 61 characters": [prose("```" + "x" * 61 + "\n"), A, cut("\n"), prose("```")],
     "with another backtick": [prose("```json`\n"), A],
     "on one line": [prose('```{"a":1}```\n'), A],

@@ -245,6 +245,18 @@ def test_a_decoder_is_ready_for_another_stream_after_flush() -> None:
     assert decoder.flush() == [SSEFrame(data="b", raw=b"data: b\n")]
     assert decoder.flush() == []
     assert decoder.feed(BOM + b"\ndata: c\n\n") == [SSEFrame(raw=BOM + b"\n"), SSEFrame(data="c", raw=b"data: c\n\n")]
+    decoder.feed(b"data: d\r")
+    decoder.flush()
+    assert decoder.feed(b"\n") == [BLANK]
+
+
+def test_a_decoder_is_ready_for_another_stream_after_an_oversized_end() -> None:
+    decoder = SSEDecoder(max_frame_bytes=10)
+    with pytest.raises(LimitError):
+        decoder.feed(b"data: 12345")
+    assert decoder.flush() == []
+    assert decoder.feed(b"data: ") == []
+    assert decoder.feed(b"a\n\n") == [SSEFrame(data="a", raw=b"data: a\n\n")]
 
 
 @settings(max_examples=300)
@@ -278,6 +290,15 @@ def test_frames_before_an_oversized_one_come_first_and_those_behind_it_after_the
         decoder.feed(b"data: c")
     assert decoder.feed(b"\n\n") == [behind, SSEFrame(data="c", raw=b"data: c\n\n")]
     assert decoder.flush() == []
+
+
+def test_an_error_that_waits_comes_with_the_next_call_whatever_that_brings() -> None:
+    decoder = SSEDecoder(max_frame_bytes=10)
+    for more in (b"", b"data: a\n\n"):
+        assert decoder.feed(b": a\n\n" + b"data: 12345678\n\n") == [SSEFrame(raw=b": a\n\n")]
+        with pytest.raises(LimitError):
+            decoder.feed(more)
+        assert [frame.raw for frame in decoder.feed(b"")] == [more] * bool(more)
 
 
 def test_an_oversized_frame_is_reported_as_soon_as_nothing_stands_before_it_and_only_once() -> None:
@@ -319,6 +340,7 @@ def test_a_frame_of_exactly_the_limit_is_legal(frame: bytes) -> None:
 
 def test_half_a_byte_order_mark_counts_as_well() -> None:
     assert outcomes([BOM[:2]], 1) == [None]
+    assert outcomes([BOM[:2], BOM[2:] + b"\n"], 1) == [SSEFrame(raw=BOM + b"\n")]
     assert outcomes([BOM[:1], BOM[1:2]], 2) == [SSEFrame(raw=BOM[:2])]
 
 

@@ -14,8 +14,9 @@ from ag_ui.core import ActivitySnapshotEvent
 from agui_pipeline.translators._events import AnyEvent
 from agui_pipeline.translators.a2ui._carriers import A2UIContext, Carrier, attributed
 from agui_pipeline.translators.a2ui._codes import Reporter
-from agui_pipeline.translators.a2ui._envelope import CREATES, FALLBACK_VERSION, Envelope, version_of
-from agui_pipeline.translators.a2ui._surfaces import MAX_SURFACE_SIZE, Surface, ThreadSurfaces
+from agui_pipeline.translators.a2ui._envelope import CREATES, FALLBACK_VERSION, SURFACE_KINDS, Envelope, version_of
+from agui_pipeline.translators.a2ui._surface import MAX_SURFACE_SIZE, Surface
+from agui_pipeline.translators.a2ui._surfaces import ThreadSurfaces
 
 ACTIVITY_TYPE: Final = "a2ui-surface"
 OPERATIONS_KEY: Final = "a2ui_operations"
@@ -70,7 +71,7 @@ class RunSurfaces:
             self._report("a2ui.version-mix", message, message_id=context.message_id, detail={"surface_id": surface_id})
             return surface, "refused"
         if surface.size + envelope.size > MAX_SURFACE_SIZE and envelope.kind != "createSurface":
-            message = f"a surface may come to {MAX_SURFACE_SIZE} characters of JSON; a message for one was left out"
+            message = f"a surface may come to {MAX_SURFACE_SIZE} characters of JSON: a message past that is forgotten"
             detail = {
                 "limit": "surface_size",
                 "maximum": MAX_SURFACE_SIZE,
@@ -126,7 +127,7 @@ class FollowingCarrier:
         self._carrier = carrier
 
     def __call__(self, envelope: Envelope, context: A2UIContext) -> Iterable[AnyEvent]:
-        if envelope.surface_id is not None:
+        if envelope.kind in SURFACE_KINDS:
             self._surfaces.follow(envelope, context)
         return self._carrier(envelope, context)
 
@@ -150,7 +151,7 @@ class ActivityCarrier:
         self._report = report
 
     def __call__(self, envelope: Envelope, context: A2UIContext) -> Iterable[AnyEvent]:
-        if envelope.surface_id is None or envelope.kind == "callRendererFunction":
+        if envelope.surface_id is None or envelope.kind not in SURFACE_KINDS:
             message = f"{envelope.kind} is no part of a surface's activity"
             self._report("a2ui.no-surface", message, message_id=context.message_id)
             return self._fallback(envelope, context)

@@ -23,7 +23,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "a2ui.surface-incomplete": "a surface was updated and never shown: it lacks a create message or components",
     "a2ui.surface-unknown": "a deleteSurface for a surface that nobody knows; nothing to remove",
     "a2ui.surface-forgotten": "the registry forgot a surface, or its oldest data, to stay within its bounds",
-    "a2ui.version-mix": "a message of another A2UI generation than its surface; left out of the activity",
+    "a2ui.version-mix": "a message of another A2UI generation than its surface; no activity shows it",
     "a2ui.no-surface": "a message about no surface cannot travel in a surface's activity; it went as RAW",
 }
 """What each code means."""

@@ -87,6 +87,10 @@ KINDS: Final = frozenset(kind for messages in _REQUIRED.values() for kind in mes
 """The keys that name a message, of any version."""
 
 
+SURFACE_KINDS: Final = KINDS - {"callRendererFunction", "agentFunctionResponse"}
+"""Those that change a surface."""
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A JSON value that is carried as an A2UI message.

@@ -69,15 +69,16 @@ class Stream:
 
 
 class Lanes:
-    """The open chunk streams, at most one a lane. A lane is a subagent's, or (None) the parent agent's."""
+    """The open chunk streams, at most one a lane. A lane is a subagent's, or (None) the parent agent's.
 
-    __slots__ = ("_streams",)
+    Attributes:
+        streams: By lane. Only for looking whether there are any: most runs have none, and then nothing need be asked.
+    """
+
+    __slots__ = ("streams",)
 
     def __init__(self) -> None:
-        self._streams: dict[str | None, Stream] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._streams)
+        self.streams: dict[str | None, Stream] = {}
 
     def continued_by(self, event: AnyEvent) -> tuple[str | None, Stream | None]:
         """Say where a chunk belongs.
@@ -86,32 +87,26 @@ class Lanes:
             Its lane, and the stream that it continues there; None where it opens one.
         """
         kind = _CHUNKS[event.type][0]
-        id_ = chunk_id(event)
-        lane = self._lane(kind, id_, subagent_of(event))
-        stream = self._streams.get(lane)
-        if stream is None or stream.kind != kind or (id_ is not None and id_ != stream.id):
-            return lane, None
-        return lane, stream
-
-    def _lane(self, kind: StreamKind, id: str | None, subagent_run_id: str | None) -> str | None:
-        streams = self._streams
-        if id is not None:
-            for lane, stream in streams.items():
-                if stream.id == id and stream.kind == kind:
-                    return lane
-            return subagent_run_id
-        if subagent_run_id is not None:
-            return subagent_run_id
-        parent = streams.get(None)
-        if parent is not None and parent.kind == kind:
-            return None
-        lanes = [lane for lane, stream in streams.items() if stream.kind == kind]
-        return lanes[0] if len(lanes) == 1 else None
+        id_ = stream_id(event, event.type)
+        lane = subagent_of(event)
+        stream = self.streams.get(lane)
+        if stream is not None and stream.kind == kind and (id_ is None or id_ == stream.id):
+            return lane, stream
+        # Not where the event says, or it says nothing: then an id finds its lane, or the only stream is meant.
+        if id_ is not None:
+            for other, stream in self.streams.items():
+                if stream.id == id_ and stream.kind == kind:
+                    return other, stream
+        elif lane is None:
+            found = [(other, stream) for other, stream in self.streams.items() if stream.kind == kind]
+            if len(found) == 1:
+                return found[0]
+        return lane, None
 
     def open(self, lane: str | None, stream: Stream) -> Sequence[Stream]:
         """Open a stream on a lane; return the one that this closes, if any."""
-        closed = self._streams.pop(lane, None)
-        self._streams[lane] = stream
+        closed = self.streams.pop(lane, None)
+        self.streams[lane] = stream
         return () if closed is None else (closed,)
 
     def take(self, event: AnyEvent) -> Sequence[Stream]:
@@ -121,25 +116,25 @@ class Lanes:
             lane, stream = self.continued_by(event)
             if stream is not None:
                 return ()
-            return self.open(lane, Stream(_CHUNKS[name][0], chunk_id(event), event))
-        if not self._streams:
+            return self.open(lane, Stream(_CHUNKS[name][0], stream_id(event, name), event))
+        if not self.streams:
             return ()
         subagent = subagent_of(event)
         if name in _CLOSES_LANE or (name in _CLOSES_SUBAGENT and subagent is not None):
-            closed = self._streams.pop(subagent, None)
+            closed = self.streams.pop(subagent, None)
             return () if closed is None else (closed,)
         return self.close_all() if name in _CLOSES_ALL else ()
 
     def close_all(self) -> Sequence[Stream]:
         """Close every lane; return the streams that were open, the oldest first."""
-        closed = tuple(self._streams.values())
-        self._streams.clear()
+        closed = tuple(self.streams.values())
+        self.streams.clear()
         return closed
 
 
-def chunk_id(chunk: AnyEvent) -> str | None:
-    """Return the id of what a chunk says it is of."""
-    value = getattr(chunk, _CHUNKS[chunk.type][1], None)
+def stream_id(event: AnyEvent | None, chunk_type: str) -> str | None:
+    """Return the id of what an event says it is of, where chunks of a type continue that."""
+    value = getattr(event, _CHUNKS[chunk_type][1], None)
     return value if isinstance(value, str) else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agui_pipeline.translators._events import AnyEvent, Event, replace
-from agui_pipeline.translators.a2ui._lanes import CHUNK_TYPES, Lanes, chunk_id, restated
+from agui_pipeline.translators.a2ui._lanes import CHUNK_TYPES, Lanes, restated, stream_id
 from agui_pipeline.translators.a2ui._reader import Reader
 
 
@@ -20,24 +20,26 @@ class Output:
     client take a chunk for another stream's than it is, the chunk gets the fields that say whose it is.
     """
 
-    __slots__ = ("_events", "_lanes")
+    __slots__ = ("_lanes", "events")
 
     def __init__(self) -> None:
-        self._events: list[AnyEvent] = []
+        self.events: list[AnyEvent] = []
+        """What was added since the last `take`."""
         self._lanes = Lanes()
 
     def add(self, event: AnyEvent) -> None:
         """Add an event that needs no context."""
-        if self._lanes or event.type in CHUNK_TYPES:
+        if self._lanes.streams or event.type in CHUNK_TYPES:
             self._lanes.take(event)
-        self._events.append(event)
+        self.events.append(event)
 
     def add_chunk(self, chunk: AnyEvent, opener: AnyEvent | None, lane: str | None) -> None:
         """Add a chunk that continues, or opens, the stream of `opener` on `lane`."""
         _, stream = self._lanes.continued_by(chunk)
-        if stream is None or stream.id != chunk_id(restated(chunk, opener, lane)):
+        if stream is None or stream.id != stream_id(opener, chunk.type):
             chunk = restated(chunk, opener, lane)
-        self.add(chunk)
+            self._lanes.take(chunk)
+        self.events.append(chunk)
 
     def extend(self, events: Iterable[AnyEvent]) -> None:
         """Add events that need no context."""
@@ -46,10 +48,10 @@ class Output:
 
     def take(self) -> Iterable[AnyEvent]:
         """Return what was added since the last time."""
-        events = self._events
+        events = self.events
         if not events:
             return ()
-        self._events = []
+        self.events = []
         return events
 
 
@@ -96,11 +98,19 @@ class TextMessage:
         self._raw_events = 0
 
     def take(self, event: Event) -> None:
-        """Remember an event whose text is about to be read: prose goes on as a copy of it."""
+        """Remember an event whose text was read: prose goes on as a copy of it."""
         if self._last is not None and not self._last_is_used:
             self._keep(self._last)
         self._last = event
         self._last_is_used = False
+
+    def take_prose(self, event: Event, out: Output) -> bool:
+        """Take an event all of whose text is prose, and send it on as it is; False if there is more to send with it."""
+        if not self._started or not self._last_is_used or self._metadata is not None or self._raw_events:
+            return False
+        self._last = event
+        self.send(event, out)
+        return True
 
     def carried(self) -> None:
         """Note that the text so far has gone into a carrier event: its rawEvent copies stood at no prose."""

@@ -7,15 +7,17 @@ gives pieces, which the translator makes events of.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from agui_pipeline.translators._line_scanner import LineScanner
 from agui_pipeline.translators._scan_items import BrokenRecord, OnBroken, ScanItem, Scanner, decode
 from agui_pipeline.translators._scanner import JSONScanner
 from agui_pipeline.translators.a2ui._envelope import Envelope
+from agui_pipeline.translators.a2ui._lines import LINE_WHITE, Line, LineJoiner
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,49 +56,39 @@ Judge: TypeAlias = Callable[[Any, str, str | None], Envelope | Refusal]
 BrokenSink: TypeAlias = Callable[[BrokenRecord, str | None], None]
 
 
-class Reader(Protocol):
-    """Takes the text of one message in pieces of any size; what it gives depends on the text alone."""
+class Reader(ABC):
+    """Reads the text of one message, in pieces of any size. What it gives depends on the text alone.
 
-    def feed(self, text: str) -> list[Piece]:
-        """Take the next piece of text; give what it decided, in order."""
-        ...
-
-    def flush(self) -> list[Piece]:
-        """End the message; give what was held."""
-        ...
-
-
-class _Reader:
-    """What all readers share: the scanner."""
+    Args:
+        scanner: Finds records; one for each message.
+        judge: Decides on them.
+        message_id: The message.
+    """
 
     def __init__(self, scanner: Scanner, judge: Judge, message_id: str | None) -> None:
-        self._scanner = scanner
+        self.scan: Final = scanner.feed
+        """Takes the next piece of text; gives what `read` takes, nothing for most pieces."""
+        self._flush = scanner.flush
         self._judge = judge
         self._message_id = message_id
 
-    def feed(self, text: str) -> list[Piece]:
-        items = self._scanner.feed(text)
-        return self._read(items) if items else _NOTHING
+    @abstractmethod
+    def read(self, items: list[ScanItem]) -> list[Piece]:
+        """Take what `scan` gave; give the pieces that go on, in order."""
 
     def flush(self) -> list[Piece]:
-        return self._read(self._scanner.flush())
-
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
-        raise NotImplementedError
+        """End the message; give what was held."""
+        return self.read(self._flush())
 
 
-_NOTHING: Final[list[Piece]] = []
-"""Shared by all feeds that complete nothing; never changed."""
-
-
-class _TextReader(_Reader):
+class _TextReader(Reader):
     """`on_invalid="text"`: what is no message is text."""
 
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
+    def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []
         for item in items:
             if item.kind == "record":
-                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                verdict = self._judge(item.value, item.text.strip(LINE_WHITE), self._message_id)
                 # Line ends and all: it goes on as it was.
                 _add(pieces, verdict if isinstance(verdict, Envelope) else item.text)
             elif item.kind == "prose":
@@ -104,7 +96,7 @@ class _TextReader(_Reader):
         return pieces
 
 
-class _ObjectTextReader(_Reader):
+class _ObjectTextReader(Reader):
     """The same where the scanner wants the verdict, to know whether the rest of the line is prose, too."""
 
     def __init__(
@@ -120,7 +112,7 @@ class _ObjectTextReader(_Reader):
             return True
         return False
 
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
+    def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []
         for item in items:
             if item.kind == "record":
@@ -138,7 +130,7 @@ def _add(pieces: list[Piece], piece: Envelope | str) -> None:
         pieces.append(piece)
 
 
-class _RawReader(_Reader):
+class _RawReader(Reader):
     """`on_invalid="raw"`: what is no message travels as the JSON value that it is, or as a line of text."""
 
     def __init__(self, scanner: Scanner, judge: Judge, message_id: str | None, max_chars: int) -> None:
@@ -147,14 +139,14 @@ class _RawReader(_Reader):
         # The line scanner has tried to read each line already.
         self._values = isinstance(scanner, JSONScanner)
 
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
+    def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []
         for item in items:
             if item.kind == "prose":
                 self._add_lines(self._lines.feed(item.text), pieces)
             elif item.kind == "record":
                 self._add_lines(self._lines.flush(), pieces)
-                pieces.append(self._record(item.value, item.text.strip(_WHITE)))
+                pieces.append(self._record(item.value, item.text.strip(LINE_WHITE)))
             elif "\n" in item.text:
                 self._add_lines(self._lines.flush(), pieces)
         return pieces
@@ -187,7 +179,7 @@ _VALUE_BEGINS: Final = frozenset('["-0123456789tfn')
 """How a JSON value other than an object begins. An object that is prose was given up as a record."""
 
 
-class _DropReader(_Reader):
+class _DropReader(Reader):
     """`on_invalid="drop"`."""
 
     def __init__(
@@ -200,11 +192,11 @@ class _DropReader(_Reader):
         super().__init__(scanner, judge, message_id)
         self._on_dropped = on_dropped
 
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
+    def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []
         for item in items:
             if item.kind == "record":
-                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                verdict = self._judge(item.value, item.text.strip(LINE_WHITE), self._message_id)
                 if isinstance(verdict, Envelope):
                     pieces.append(verdict)
             elif item.kind == "prose":
@@ -212,78 +204,18 @@ class _DropReader(_Reader):
         return pieces
 
 
-class _ErrorReader(_Reader):
+class _ErrorReader(Reader):
     """`on_invalid="error"`."""
 
-    def _read(self, items: list[ScanItem]) -> list[Piece]:
+    def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []
         for item in items:
             if item.kind == "record":
-                verdict = self._judge(item.value, item.text.strip(_WHITE), self._message_id)
+                verdict = self._judge(item.value, item.text.strip(LINE_WHITE), self._message_id)
                 pieces.append(verdict if isinstance(verdict, Envelope) else Failure(verdict.reason))
             elif item.kind == "prose" and not item.text.isspace():
                 pieces.append(Failure("text that is no A2UI message"))
         return pieces
-
-
-class Line(NamedTuple):
-    """A line, or a part of one that is too long to hold (`whole` is False)."""
-
-    text: str
-    whole: bool
-
-
-# What Go's strings.TrimSpace trims, as tRPC-Agent-Go does. str.strip() trims four control characters more.
-_WHITE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
-
-
-class LineJoiner:
-    """Joins pieces of text to lines, trimmed, without the blank ones.
-
-    Args:
-        max_chars: A longer line comes in parts of this many characters, so that no more of it is held.
-    """
-
-    def __init__(self, max_chars: int) -> None:
-        self._max_chars = max_chars
-        self._parts: list[str] = []
-        self._size = 0
-        self._whole = True
-
-    def feed(self, text: str) -> list[Line]:
-        """Take the next piece; give the lines that it ended."""
-        lines: list[Line] = []
-        begin = 0
-        while end := text.find("\n", begin) + 1:
-            self._add(text[begin : end - 1], lines)
-            lines += self.flush()
-            begin = end
-        self._add(text[begin:], lines)
-        return lines
-
-    def _add(self, text: str, lines: list[Line]) -> None:
-        if not self._size and self._whole:
-            text = text.lstrip(_WHITE)
-        if not text:
-            return
-        self._parts.append(text)
-        self._size += len(text)
-        if self._size > self._max_chars:
-            held = "".join(self._parts)
-            # At least one character stays: where a part ends must not depend on how the text came.
-            end = (self._size - 1) // self._max_chars * self._max_chars
-            lines += [Line(held[at : at + self._max_chars], whole=False) for at in range(0, end, self._max_chars)]
-            self._parts = [held[end:]]
-            self._size -= end
-            self._whole = False
-
-    def flush(self) -> list[Line]:
-        """End the line; give it, unless it is blank."""
-        line = Line("".join(self._parts).rstrip(_WHITE), self._whole)
-        self._parts.clear()
-        self._size = 0
-        self._whole = True
-        return [line] if line.text else []
 
 
 _FIRST_SURFACE: Final = re.compile(r'"surfaceId"\s*:\s*"((?:[^"\\]|\\.){0,200})"')

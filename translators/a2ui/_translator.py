@@ -8,6 +8,7 @@ not know how text is cut into records (`_reader.py`), which are messages (`_judg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from agui_pipeline.translators._base import Translator
 from agui_pipeline.translators._diagnostics import DiagnosticSink
@@ -19,8 +20,10 @@ from agui_pipeline.translators.a2ui._delivery import Delivery
 from agui_pipeline.translators.a2ui._judge import Judge
 from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, subagent_of
 from agui_pipeline.translators.a2ui._messages import Output, TextMessage
-from agui_pipeline.translators.a2ui._reader import ReaderFactory
+from agui_pipeline.translators.a2ui._reader import Piece, ReaderFactory
 from agui_pipeline.translators.a2ui._settings import A2UISettings
+
+_Handler: TypeAlias = Callable[[Event], Iterable[AnyEvent]]
 
 
 class A2UITranslator(Translator):
@@ -54,7 +57,7 @@ class A2UITranslator(Translator):
             on_broken=self._judge.broken,
             on_dropped=self._prose_dropped,
         )
-        self._handlers: dict[str, Callable[[Event], None]] = {
+        self._reading: dict[str, _Handler] = {
             "TEXT_MESSAGE_START": self._text_start,
             "TEXT_MESSAGE_CONTENT": self._text_content,
             "TEXT_MESSAGE_END": self._text_end,
@@ -65,6 +68,9 @@ class A2UITranslator(Translator):
             "RUN_FINISHED": self._run_ended,
             "RUN_ERROR": self._run_ended,
         }
+        # Both change while a run is over by a RUN_ERROR of ours.
+        self._handlers = self._reading
+        self._handle_other: _Handler = self._other
         self._open: dict[str | None, TextMessage] = {}
         self._lanes = Lanes()  # the source's chunk streams
         # What is reported at the end of a run.
@@ -75,18 +81,7 @@ class A2UITranslator(Translator):
         self._after_error = 0
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:
-        handler = self._handlers.get(event.type)
-        if self._deliver.failed and event.type != "RUN_STARTED":
-            self._after_error += 1
-            return ()
-        if handler is not None:
-            handler(event)
-        else:
-            if self._lanes:
-                self._close_streams(event)
-            if self._passes(event):
-                self._pass_whole(event)
-        return self._out.take()
+        return self._handlers.get(event.type, self._handle_other)(event)
 
     def flush(self) -> Iterable[AnyEvent]:
         self._flush_all(None)
@@ -95,7 +90,7 @@ class A2UITranslator(Translator):
 
     # Runs
 
-    def _run_started(self, event: Event) -> None:
+    def _run_started(self, event: Event) -> Iterable[AnyEvent]:
         self._flush_all(event)
         self._finish_run()
         self._told_unset = False
@@ -103,13 +98,20 @@ class A2UITranslator(Translator):
         if isinstance(run_id, str):
             self._deliver.run_id = run_id
         self._out.add(event)
+        return self._out.take()
 
-    def _run_ended(self, event: Event) -> None:
+    def _run_ended(self, event: Event) -> Iterable[AnyEvent]:
         self._flush_all(event)
-        # What was pending may have ended the run in a RUN_ERROR of ours: then the run's own end must not follow.
-        self._pass_whole(event)
-        if not self._deliver.failed:
-            self._finish_run()
+        if self._deliver.failed:  # what was pending has ended the run in a RUN_ERROR: its own end must not follow
+            return self._ignore(event)
+        self._finish_run()
+        self._out.add(event)
+        return self._out.take()
+
+    def _ignore(self, _event: Event) -> Iterable[AnyEvent]:
+        """Drop an event: by the protocol nothing but a new run may follow the RUN_ERROR that went out."""
+        self._after_error += 1
+        return self._out.take()
 
     def _flush_all(self, event: Event | None) -> None:
         """Send what open messages still hold: those with a START in the order they were opened, then chunk streams."""
@@ -136,6 +138,7 @@ class A2UITranslator(Translator):
         self._dropped.clear()
         self._prose = self._raw_events = self._after_error = 0
         self._deliver.failed = False
+        self._handlers, self._handle_other = self._reading, self._other
         self._judge.restart()
         if self._surfaces is not None:
             self._surfaces.finish()
@@ -145,9 +148,9 @@ class A2UITranslator(Translator):
 
     # Text
 
-    def _text_start(self, event: Event) -> None:
-        if self._lanes:
-            self._close_streams(event)
+    def _text_start(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
         id_ = self._message_id(event)
         message = self._open.get(id_)
         if message is None:
@@ -155,70 +158,80 @@ class A2UITranslator(Translator):
         else:
             self._out_of_order(event, id_, "a message that is open already")
         if message.reader is None:
-            self._pass_whole(event)
+            self._out.add(event)
+        return self._out.take()
 
-    def _text_content(self, event: Event) -> None:
-        if self._lanes:
-            self._close_streams(event)
+    def _text_content(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
         try:
             message = self._open.get(event.message_id)
         except TypeError:  # unhashable
             message = None
-        self._read(self._unopened(event) if message is None else message, event)
+        if message is None:
+            message = self._unopened(event)
+        return self._read(message, event)
 
-    def _text_end(self, event: Event) -> None:
-        if self._lanes:
-            self._close_streams(event)
+    def _text_end(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
         id_ = self._message_id(event)
         message = self._open.pop(id_, None)
         if message is None:
             self._out_of_order(event, id_, "a message that is not open")
         elif message.reader is None:
-            self._pass_whole(event)
+            self._out.add(event)
         else:
             self._end_message(message, event, end=event)
+        return self._out.take()
 
-    def _text_chunk(self, event: Event) -> None:
+    def _text_chunk(self, event: Event) -> Iterable[AnyEvent]:
         lane, stream = self._lanes.continued_by(event)
         if stream is not None and stream.message is not None:
-            self._read(stream.message, event)
-            return
+            return self._read(stream.message, event)
         id_ = self._message_id(event)
         message = self._open.get(id_) if id_ is not None else None
         if message is not None:
             self._out_of_order(event, id_, "a message that has a START")
-            self._read(message, event)
-            return
+            return self._read(message, event)
         if id_ is None:
             self._out_of_order(event, id_, "no message: the first chunk of a stream needs a messageId")
         message = self._new_message(id_, event, lane, chunked=True)
         for closed in self._lanes.open(lane, Stream("text", id_, event, message)):
             self._end_message(closed.message, event)
-        self._read(message, event)
+        return self._ignore(event) if self._deliver.failed else self._read(message, event)
 
-    def _read(self, message: TextMessage, event: Event) -> None:
+    def _read(self, message: TextMessage, event: Event) -> Iterable[AnyEvent]:
         """Send on what goes on of an event with text of a message."""
-        if self._deliver.failed:
-            self._after_error += 1
-            return
-        if message.reader is None:
+        reader = message.reader
+        if reader is None:
             message.send(event, self._out)
-            return
+            return self._out.take()
         delta = getattr(event, "delta", None)
-        if isinstance(delta, str):
-            if self._texts:
-                if not delta:
-                    message.empty(event, self._out)
-                    return
-                message.take(event)
-            pieces = message.reader.feed(delta)
-            if pieces:
-                self._deliver.pieces(message, pieces, event)
-        elif delta is None and message.chunked:  # a chunk need not have one
-            if self._texts:
+        if not isinstance(delta, str):
+            if delta is not None or not message.chunked:  # a chunk need not have one
+                self._malformed(event, message.id, "delta")
+            elif self._texts:
                 message.empty(event, self._out)
+        elif not self._texts:
+            items = reader.scan(delta)
+            if items:
+                self._send_pieces(message, reader.read(items), event)
+        elif not delta:
+            message.empty(event, self._out)
         else:
-            self._malformed(event, message.id, "delta")
+            items = reader.scan(delta)
+            whole = len(items) == 1 and items[0].kind == "prose" and items[0].text == delta
+            if not (whole and message.take_prose(event, self._out)):
+                message.take(event)
+                if items:
+                    self._send_pieces(message, reader.read(items), event)
+        return self._out.take() if self._out.events else ()
+
+    def _send_pieces(self, message: TextMessage, pieces: list[Piece], event: Event | None) -> None:
+        self._deliver.pieces(message, pieces, event)
+        if self._deliver.failed:
+            self._handlers, self._handle_other = {"RUN_STARTED": self._run_started}, self._ignore
 
     def _new_message(
         self, id_: str | None, opener: Event | None, subagent_run_id: str | None, *, chunked: bool
@@ -244,7 +257,7 @@ class A2UITranslator(Translator):
         if not self._deliver.failed:
             pieces = message.reader.flush()
             if pieces:
-                self._deliver.pieces(message, pieces, event)
+                self._send_pieces(message, pieces, event)
         if self._texts and not self._deliver.failed and (end is not None or message.chunked):
             message.end(end, self._out)
         self._raw_events += message.lost_raw_events
@@ -258,11 +271,20 @@ class A2UITranslator(Translator):
 
     # Other events
 
-    def _other_chunk(self, event: Event) -> None:
+    def _other(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
+        if self._passes(event):
+            self._out.add(event)
+        return self._out.take()
+
+    def _other_chunk(self, event: Event) -> Iterable[AnyEvent]:
         lane, stream = self._lanes.continued_by(event)
-        self._close_streams(event)
-        if self._passes(event) and not self._deliver.failed:
+        if not self._close_streams(event):
+            return self._ignore(event)
+        if self._passes(event):
             self._out.add_chunk(event, event if stream is None else stream.opener, lane)
+        return self._out.take()
 
     def _passes(self, event: Event) -> bool:
         """Say whether an event that is no text passes; count it if it does not."""
@@ -280,17 +302,11 @@ class A2UITranslator(Translator):
         self._dropped[name] = self._dropped.get(name, 0) + 1
         return False
 
-    def _pass_whole(self, event: Event) -> None:
-        """Send an event on as it is, unless what was before it has ended the run."""
-        if self._deliver.failed:
-            self._after_error += 1
-        else:
-            self._out.add(event)
-
-    def _close_streams(self, event: Event) -> None:
-        """Send on what the chunk streams still hold that this event ends."""
+    def _close_streams(self, event: Event) -> bool:
+        """Send on what the chunk streams still hold that this event ends. Says whether the run goes on."""
         for stream in self._lanes.take(event):
             self._end_message(stream.message, event)
+        return not self._deliver.failed
 
     # Diagnostics
 

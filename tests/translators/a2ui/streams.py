@@ -170,13 +170,17 @@ def cut(text: str, points: Sequence[int]) -> list[str]:
 
 
 def joined(events: Iterable[Wire]) -> list[Wire]:
-    """Join adjacent deltas of one message."""
+    """Join adjacent deltas of one message. A chunk without id continues the chunk before it."""
     result: list[Wire] = []
+    open_id: str | None = None
     for event in events:
+        if event["type"] == "TEXT_MESSAGE_CHUNK":
+            open_id = event.get("messageId", open_id)
+            event = {**event, "messageId": open_id}  # noqa: PLW2901
         last = result[-1] if result else {}
-        if event["type"] in {"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"} and last.get("type") == event["type"]:
-            if event.get("messageId") in {None, last.get("messageId")}:
-                result[-1] = {**last, "delta": last["delta"] + event["delta"]}
-                continue
-        result.append(event)
+        same = (last.get("type"), last.get("messageId")) == (event["type"], event.get("messageId"))
+        if same and event["type"] in {"TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"}:
+            result[-1] = {**last, "delta": last["delta"] + event["delta"]}
+        else:
+            result.append(event)
     return result

@@ -1,0 +1,1 @@
+"""Paired measurements, printed as ratios within one run: never timed tests."""

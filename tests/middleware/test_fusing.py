@@ -1,0 +1,196 @@
+"""Fusing is an optimisation: neighbours that share a driver give what they give when each has its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import anyio
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agui_pipeline.adapters.testing import Collected, ScriptedAgent, collect, pause
+from agui_pipeline.middleware import Pipeline, TranslatorMiddleware
+from agui_pipeline.translators import AnyEvent, Event, TimedTranslator, Translator, replace
+from tests.clocks import JumpingLoop
+from tests.middleware.kit import INPUT, Held, Kept, OopsError, Prompt, Same, Stage, customs, passing, values
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """What a translator of the family does."""
+
+    name: str
+    times: int = 1
+    holds: int = 0
+    hold_seconds: float | None = None
+    raises_at: int | None = None
+    at_end: str = "gives"
+    on_error: str = "gives"
+
+
+class _Odd:
+    def __init__(self, oddity: Oddity) -> None:
+        self._oddity = oddity
+        self._held: list[AnyEvent] = []
+        self._count = 0
+
+    def _fed(self, event: Event) -> list[AnyEvent]:
+        oddity = self._oddity
+        self._count += 1
+        if self._count == oddity.raises_at:
+            raise OopsError(f"{oddity.name} at {self._count}")
+        self._held += [replace(event, value=f"{event.value}{oddity.name}")] * oddity.times
+        return self._let_go(len(self._held) - oddity.holds)
+
+    def _let_go(self, count: int) -> list[AnyEvent]:
+        count = max(count, 0)
+        out, self._held = self._held[:count], self._held[count:]
+        return out
+
+    def flush(self) -> Iterable[AnyEvent]:
+        yield from self._let_go(1)  # what a generator gave before it raised counts
+        if self._oddity.at_end == "raises":
+            raise OopsError(f"{self._oddity.name} at the end")
+        if self._oddity.at_end == "gives":
+            yield from self._let_go(len(self._held))
+
+    def fail(self, exc: BaseException) -> tuple[Sequence[AnyEvent], BaseException | None]:
+        held = self._let_go(len(self._held))
+        match self._oddity.on_error:
+            case "swallows":
+                return held, None
+            case "replaces":
+                return held, OopsError(f"{self._oddity.name} for {exc}")
+            case "raises":
+                raise OopsError(f"{self._oddity.name} failed on {exc}")
+            case _:
+                return held, exc
+
+
+class Odd(_Odd, Translator):
+    def feed(self, event: Event) -> Iterable[AnyEvent]:
+        return self._fed(event)
+
+
+class OddTimed(_Odd, TimedTranslator):
+    """Holds for a time, too; its clock is virtual, so the times agree to the last digit."""
+
+    _until: float | None = None
+
+    def feed(self, event: Event, now: float) -> Iterable[AnyEvent]:
+        out = [] if self._until is None or now < self._until else list(self.expire(now))
+        self._held += self._fed(event)
+        if self._until is None and self._held:
+            assert self._oddity.hold_seconds is not None
+            self._until = now + self._oddity.hold_seconds
+        return out
+
+    def deadline(self) -> float | None:
+        return self._until
+
+    def expire(self, now: float) -> Iterable[AnyEvent]:  # noqa: ARG002
+        self._until = None
+        return self._let_go(len(self._held))
+
+
+def stage(oddity: Oddity) -> Stage:
+    return Stage(partial(Odd if oddity.hold_seconds is None else OddTimed, oddity))
+
+
+def oddities(*, timed: bool) -> st.SearchStrategy[list[Oddity]]:
+    one = st.builds(
+        Oddity,
+        name=st.just("?"),
+        times=st.sampled_from([1, 1, 1, 0, 2]),
+        holds=st.integers(0, 3),
+        # No two sums of these are equal, so no two things happen at one moment.
+        hold_seconds=st.sampled_from([None, 0.05, 0.0307, 0.1103] if timed else [None]),
+        raises_at=st.sampled_from([None, None, None, 1, 2, 5]),
+        at_end=st.sampled_from(["gives", "gives", "keeps", "raises"]),
+        on_error=st.sampled_from(["gives", "swallows", "replaces", "raises"]),
+    )
+    return st.lists(one, min_size=1, max_size=4).map(
+        lambda chain: [Oddity(**{**vars(oddity), "name": name}) for oddity, name in zip(chain, "abcd", strict=False)]
+    )
+
+
+def scripts(*, timed: bool) -> st.SearchStrategy[list[Any]]:
+    waits = st.sampled_from([0, 0.011, 0.2]) if timed else st.just(0)
+    return st.builds(
+        lambda gaps, fails: [
+            *(item for gap, event in zip(gaps, customs(len(gaps)), strict=True) for item in (pause(gap), event)),
+            *([OopsError("source")] if fails else []),
+        ],
+        st.lists(waits, max_size=8),
+        st.booleans(),
+    )
+
+
+def outcome(result: Collected) -> tuple[list[Any], str]:
+    return values(result.events), repr(result.exception)
+
+
+def asyncio_run(pipeline: Pipeline, script: list[Any]) -> tuple[list[Any], str]:
+    agent = ScriptedAgent(script)
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        result = runner.run(collect(pipeline.around(agent), INPUT, catch=True))
+    assert agent.running == 0
+    return outcome(result)
+
+
+def trio_run(pipeline: Pipeline, script: list[Any]) -> tuple[list[Any], str]:
+    agent = ScriptedAgent(script)
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    result = trio.run(partial(collect, pipeline.around(agent), INPUT, catch=True), clock=clock)
+    assert agent.running == 0
+    return outcome(result)
+
+
+def arrangements(chain: list[Oddity]) -> list[Pipeline]:
+    """Return the same stages: all fused, all apart, in pairs."""
+    stages: list[TranslatorMiddleware] = [stage(oddity) for oddity in chain]
+    apart = [item for each in stages for item in (each, passing)]
+    pairs = [item for n, each in enumerate(stages) for item in ((each, passing) if n % 2 else (each,))]
+    return [Pipeline([], *stages), Pipeline([], *apart), Pipeline([], passing, *pairs)]
+
+
+@given(chain=oddities(timed=False), script=scripts(timed=False))
+def test_fused_and_apart_agree(chain: list[Oddity], script: list[Any]) -> None:
+    results = [asyncio_run(pipeline, script) for pipeline in arrangements(chain)]
+    # With a pump before them, or on the other event loop, too.
+    results.append(asyncio_run(Pipeline([], Stage(Prompt), *map(stage, chain), Stage(Prompt)), script))
+    results.append(trio_run(arrangements(chain)[0], script))
+    assert all(first == second for first, second in pairwise(results)), results
+
+
+@given(chain=oddities(timed=True), script=scripts(timed=True))
+def test_fused_and_apart_agree_with_timers(chain: list[Oddity], script: list[Any]) -> None:
+    results = [run(pipeline, script) for pipeline in arrangements(chain) for run in (asyncio_run, trio_run)]
+    assert all(first == second for first, second in pairwise(results)), results
+
+
+@given(
+    chain=st.lists(st.sampled_from([Same, Kept, Held, Prompt, passing]), max_size=6),
+    count=st.integers(0, 150),
+    fails=st.booleans(),
+)
+def test_stages_that_only_hold_lose_and_reorder_nothing(chain: list[Any], count: int, *, fails: bool) -> None:
+    stages = [item if item is passing else Stage(item) for item in chain]
+    script = [*customs(count), *([OopsError("source")] if fails else [])]
+    expected = ([*range(1, count + 1)], "OopsError('source')" if fails else "None")
+    assert asyncio_run(Pipeline([], *stages), script) == expected
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_mixed_chain_is_the_same_on_each_event_loop(backend: str) -> None:
+    pipeline = Pipeline(customs(100), Stage(Held), passing, Stage(Kept), Stage(Held))
+    result = anyio.run(collect, pipeline, INPUT, backend=backend)
+    assert values(result.events) == [*range(1, 101)]

@@ -1,0 +1,386 @@
+"""One stream on its way through the tables of `lifecycle.py`, as `@ag-ui/client` 1.0 sees it.
+
+Knows what is open, which chunks are pending in which lane, and the state of the run. Says what is wrong with an event
+and what makes it legal; does not do it (`_guard.py`), and does not look at fields that say nothing about order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from agui_pipeline.translators._events import AnyEvent, WireEvent
+from agui_pipeline.translators._owners import ACTIVITY, Owners, field_of, name_of, owner_of, untagged
+from agui_pipeline.translators.lifecycle import (
+    ACTIVE,
+    ALL,
+    BEFORE,
+    CLOSED,
+    FAILED,
+    FINISHED,
+    OPEN,
+    OVER,
+    OWN,
+    PARTS,
+    REASONING,
+    ROWS,
+    RUN,
+    STEP,
+    SUBAGENT,
+    TEXT,
+    TOOL,
+    Repair,
+    Row,
+    State,
+    Violation,
+)
+
+_CONTENT: Final = {
+    "TEXT_MESSAGE_CONTENT": (TEXT, "messageId", "message_id"),
+    "TOOL_CALL_ARGS": (TOOL, "toolCallId", "tool_call_id"),
+    "REASONING_MESSAGE_CONTENT": (REASONING, "messageId", "message_id"),
+}
+_SAID: Final = {TEXT: ("role", "name"), TOOL: ("tool_call_name", "parent_message_id"), REASONING: ()}
+"""What later chunks of a stream must not contradict."""
+_ONLY_ONE: Final = ""
+"""The id of what has none."""
+_NO_FIELDS: Final[Mapping[str, Any]] = {}
+
+
+class Part(NamedTuple):
+    """Something open.
+
+    Attributes:
+        kind: A key of `PARTS`.
+        id: Its id; the name of a step; the `subagentRunId` of a subagent.
+        tag: The tag that its end must not contradict.
+        order: Grows with every part that is opened.
+    """
+
+    kind: str
+    id: str
+    tag: str | None
+    order: int
+
+
+class ChunkStream(NamedTuple):
+    """A part that chunks are writing.
+
+    Attributes:
+        kind: A key of `PARTS`.
+        id: The part's id.
+        tag: The tag of its first chunk.
+        said: The values that later chunks must not contradict, by attribute.
+    """
+
+    kind: str
+    id: str
+    tag: str | None
+    said: Mapping[str, Any] = _NO_FIELDS
+
+
+class Lanes(dict[str | None, ChunkStream]):
+    """The pending streams of chunks, by lane: a `subagentRunId`, or None for the parent's lane."""
+
+    def find(self, kind: str, id: str | None, tag: str | None) -> tuple[str | None, ChunkStream | None, bool]:
+        """Find where a chunk belongs.
+
+        Returns:
+            Its lane, the stream that it goes on with (None: it opens one there, if it has an id), and whether that
+            is the only choice.
+        """
+        if id is not None:
+            for lane, stream in self.items():
+                if stream.kind == kind and stream.id == id:
+                    return lane, stream, True
+            return tag, None, True
+        if tag is None and not self._holds(None, kind):
+            candidates = [lane for lane, stream in self.items() if stream.kind == kind]
+            if len(candidates) > 1:
+                return None, None, False
+            tag = candidates[0] if candidates else None
+        return tag, self[tag] if self._holds(tag, kind) else None, True
+
+    def _holds(self, lane: str | None, kind: str) -> bool:
+        stream = self.get(lane)
+        return stream is not None and stream.kind == kind
+
+    def closed_by(self, row: Row, tag: str | None) -> Sequence[str | None]:
+        """Return the lanes that an event (no chunk) closes."""
+        if row.lane is ALL:
+            return tuple(self)
+        return (tag,) if row.lane is OWN and tag in self else ()
+
+
+class Lifecycle:
+    """The state of one stream.
+
+    Attributes:
+        run: The state of the run.
+        lanes: The pending streams of chunks. To be read only.
+
+    Example:
+        >>> from agui_pipeline.translators import decode_event
+        >>> life = Lifecycle()
+        >>> life.step(decode_event({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}))
+        >>> life.step(decode_event({"type": "TEXT_MESSAGE_END", "messageId": "m"})).rule
+        'not-open'
+    """
+
+    def __init__(self) -> None:
+        self.run: State = BEFORE
+        self.lanes = Lanes()
+        self._open: dict[str, dict[Any, Part]] = {kind: {} for kind in PARTS}
+        self._owners = Owners()
+        self._over: set[str] = set()
+        self._order = 0
+
+    def continues(self, event: AnyEvent) -> bool:
+        """Whether an event is nothing but the next piece of something open: most are, and need no closer look."""
+        found = _CONTENT.get(event.type)
+        if found is None or self.lanes:
+            return False
+        kind, wire_name, name = found
+        if type(event) is WireEvent:
+            fields: Mapping[str, Any] = event._data  # noqa: SLF001 - a property each costs more than all of this
+            id = fields.get(wire_name)
+            tag = fields.get("subagentRunId")
+            if len(fields) != (3 if tag is None else 4):
+                return False
+        else:
+            fields = getattr(event, "__dict__", _NO_FIELDS)
+            id = fields.get(name)
+            tag = fields.get("subagent_run_id")
+            if fields.get("metadata") is not None or fields.get("timestamp") is not None:
+                return False
+        if type(id) is not str or type(fields.get("delta")) is not str:
+            return False
+        return id in self._open[kind] and (tag is None or tag == self._owners.get(kind, id))
+
+    def step(self, event: AnyEvent) -> Violation | None:
+        """Take the next event.
+
+        Args:
+            event: Any event. One of a type that is not in `ROWS` changes nothing.
+
+        Returns:
+            None where the client accepts it here; else what is wrong, and nothing has changed.
+        """
+        row = ROWS.get(event.type)
+        if row is None:
+            return None
+        cell = RUN[self.run][row.run]
+        if type(cell) is Repair:
+            rule = {BEFORE: "not-started", ACTIVE: "run-active"}.get(self.run, "after-terminal")
+            return Violation(rule, cell, f"the stream is {self.run}")
+        tag = owner_of(event)
+        if row.chunk:
+            return self._chunk(row, event, tag)
+        if row.kind is not None:
+            return self._part(row, row.kind, event, tag)
+        special = self._SPECIAL.get(row.type)
+        violation = None if special is None else special(self, event, tag)
+        if violation is None:
+            for lane in self.lanes.closed_by(row, tag) if self.lanes else ():
+                self._close_lane(lane)
+        return violation
+
+    def open_parts(self) -> list[Part]:
+        """Return what must be closed before RUN_FINISHED, in the order of opening.
+
+        Without what chunks have opened: RUN_FINISHED closes that.
+        """
+        pending = {stream[:2] for stream in self.lanes.values()}
+        parts = [part for of_kind in self._open.values() for part in of_kind.values() if part[:2] not in pending]
+        parts.sort(key=lambda part: part.order)
+        # A snapshot may have given a part to somebody else since.
+        return [part if self._agrees(part) else part._replace(tag=None) for part in parts]
+
+    def _agrees(self, part: Part) -> bool:
+        return not self._owners.keeps(part.kind) or self._owners.agree(part.kind, part.id, part.tag)
+
+    # Parts.
+
+    def _part(self, row: Row, kind: str, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = getattr(event, row.id, None) if row.id else _ONLY_ONE
+        if not isinstance(id, str):
+            return _nameless(kind)
+        key: Any = (tag, id) if kind is STEP else id
+        # What the event closes is closed before the client looks at it.
+        closing = self.lanes.get(tag) if self.lanes and row.lane is OWN else None
+        state = self._state(kind, key, closing)
+        cell = row.cells[state]
+        if type(cell) is Repair:
+            return self._forbidden(row, id, tag, state, cell)
+        violation = self._check_owner(row, kind, id, event, tag)
+        if violation is not None:
+            return violation
+        if row.ends and self.lanes and any(s is not closing and s[:2] == (kind, id) for s in self.lanes.values()):
+            # The lane would end it a second time.
+            return Violation("chunk-end", Repair.DROP, f"chunks of another lane are writing the {kind}")
+        if closing is not None:
+            self._close_lane(tag)
+        if row.opens:
+            self._add(kind, key, id, tag, field_of(event, "parent_message_id", "parentMessageId"))
+        elif row.ends:
+            del self._open[kind][key]
+            if cell is OVER:
+                self._over.add(id)
+        return None
+
+    def _state(self, kind: str, key: Any, closing: ChunkStream | None) -> State:
+        if key in self._open[kind]:
+            return CLOSED if closing is not None and closing[:2] == (kind, key) else OPEN
+        return OVER if kind is SUBAGENT and key in self._over else CLOSED
+
+    def _forbidden(self, row: Row, id: str, tag: str | None, state: State, repair: Repair) -> Violation:
+        if row.kind is STEP and row.ends:
+            holders = [owner for owner, name in self._open[STEP] if name == id]
+            if len(holders) == 1:
+                words = f"the open step of that name is {name_of(holders[0])}, the event {name_of(tag)}"
+                return Violation("step-owner", Repair.CHANGE, words, {"subagent_run_id": holders[0]})
+            if holders:
+                return Violation("step-owner", Repair.DROP, f"{len(holders)} others have an open step of that name")
+        rule = "subagent-over" if state is OVER and row.opens else "already-open" if state is OPEN else "not-open"
+        return Violation(rule, repair, f"the {row.kind} is {state}")
+
+    def _check_owner(self, row: Row, kind: str, id: str, event: AnyEvent, tag: str | None) -> Violation | None:
+        if self._owners.keeps(kind):
+            if row.opens:
+                parent = field_of(event, "parent_message_id", "parentMessageId")
+                return self._owners.check_opening(kind, id, tag, parent)
+            return self._owners.check(kind, id, tag)
+        if kind is SUBAGENT:
+            parent = field_of(event, "parent_subagent_run_id", "parentSubagentRunId") if row.opens else None
+            if isinstance(parent, str) and parent not in self._open[SUBAGENT] and parent not in self._over:
+                words = "no subagent of that id was started"
+                return Violation("subagent-parent", Repair.CHANGE, words, {"parent_subagent_run_id": None})
+        elif kind is not STEP and not row.opens:  # thinking, whose owner does not outlive it
+            part = self._open[kind][id]
+            if tag is not None and tag != part.tag:
+                return untagged(kind, part.tag)
+        return None
+
+    def _add(self, kind: str, key: Any, id: str, tag: str | None, parent: Any) -> None:
+        if self._owners.keeps(kind):
+            self._owners.open(kind, id, tag, parent)
+        self._order += 1
+        self._open[kind][key] = Part(kind, id, tag, self._order)
+
+    # Chunks.
+
+    def _chunk(self, row: Row, event: Any, tag: str | None) -> Violation | None:
+        kind = row.kind
+        assert kind is not None  # noqa: S101 - chunks are about parts
+        id = getattr(event, row.id, None)
+        if id is not None and not isinstance(id, str):
+            return _nameless(kind)
+        lane, stream, only = self.lanes.find(kind, id, tag)
+        if stream is not None:
+            if tag is not None and tag != lane:
+                return untagged(kind, lane)
+            wrong = [name for name, value in stream.said.items() if getattr(event, name, None) not in (None, value)]
+            if wrong:
+                changes = dict.fromkeys(wrong)
+                return Violation("chunk-conflict", Repair.CHANGE, f"it differs in {', '.join(wrong)}", changes)
+            return None
+        said = {name: getattr(event, name, None) for name in _SAID[kind]}
+        if id is None or (kind is TOOL and said["tool_call_name"] is None):
+            words = f"no {kind} is pending" if only else f"more than one {kind} is pending"
+            return Violation("chunk-id", Repair.DROP, words)
+        if kind is TEXT and said["role"] is None:
+            said["role"] = "assistant"
+        closing = self.lanes.get(lane)
+        state = self._state(kind, id, closing)
+        cell = row.cells[state]
+        if type(cell) is Repair:
+            return Violation("already-open", cell, f"the {kind} is {state}")
+        parent = said.get("parent_message_id")
+        violation = self._owners.check_opening(kind, id, tag, parent)
+        if violation is not None:
+            return violation
+        if closing is not None:
+            self._close_lane(lane)
+        self._add(kind, id, id, tag, parent)
+        self.lanes[lane] = ChunkStream(kind, id, tag, said)
+        return None
+
+    def _close_lane(self, lane: str | None) -> None:
+        stream = self.lanes.pop(lane)
+        del self._open[stream.kind][stream.id]
+
+    # Events that no part sees. What they return is a violation; lanes are closed by `step`.
+
+    def _enter(self, run: State) -> None:
+        self.run = run
+        self.lanes.clear()
+        for parts in self._open.values():
+            parts.clear()
+        self._owners = Owners()
+        self._over.clear()
+
+    def _run_started(self, event: AnyEvent, _tag: str | None) -> None:
+        self._enter(ACTIVE)
+        given = field_of(event, "input", "input")
+        if given is not None:
+            self._owners.seed(field_of(given, "messages", "messages"), restate=False)
+
+    def _run_finished(self, _event: AnyEvent, _tag: str | None) -> Violation | None:
+        left = self.open_parts()
+        if left:
+            counts = ", ".join(f"{count} of kind {kind}" for kind, count in Counter(part.kind for part in left).items())
+            return Violation("left-open", Repair.CLOSE_ALL, f"still open: {counts}")
+        self._enter(FINISHED)
+        return None
+
+    def _run_error(self, _event: AnyEvent, _tag: str | None) -> None:
+        self._enter(FAILED)
+
+    def _tool_result(self, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = field_of(event, "message_id", "messageId")
+        if not isinstance(id, str) or not isinstance(field_of(event, "tool_call_id", "toolCallId"), str):
+            return _nameless(TOOL)
+        for lane, stream in self.lanes.items():
+            if stream[:2] == (TEXT, id) and lane != tag and stream.tag is not None:
+                # It would take the message over, and the lane's own end for it would contradict the new owner.
+                words = "chunks of another lane are writing the message of that id"
+                return Violation("result-id", Repair.CHANGE, words, {"subagent_run_id": stream.tag})
+        self._owners.set(TEXT, id, tag)
+        return None
+
+    def _messages_snapshot(self, event: AnyEvent, _tag: str | None) -> None:
+        self._owners.seed(field_of(event, "messages", "messages"), restate=True)
+
+    def _activity_snapshot(self, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = field_of(event, "message_id", "messageId")
+        if not isinstance(id, str):
+            return _nameless(ACTIVITY)
+        # One that leaves a known activity as it is leaves it to its owner, too.
+        if not self._owners.known(ACTIVITY, id) or field_of(event, "replace", "replace") is not False:
+            self._owners.set(ACTIVITY, id, tag)
+        return None
+
+    def _activity_delta(self, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = field_of(event, "message_id", "messageId")
+        return self._owners.check(ACTIVITY, id, tag) if isinstance(id, str) else _nameless(ACTIVITY)
+
+    def _encrypted_value(self, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = field_of(event, "entity_id", "entityId")
+        subtype = field_of(event, "subtype", "subtype")
+        return self._owners.check_encrypted(subtype, id, tag) if isinstance(id, str) else _nameless("message")
+
+    _SPECIAL: ClassVar = {
+        "RUN_STARTED": _run_started,
+        "RUN_FINISHED": _run_finished,
+        "RUN_ERROR": _run_error,
+        "TOOL_CALL_RESULT": _tool_result,
+        "MESSAGES_SNAPSHOT": _messages_snapshot,
+        "ACTIVITY_SNAPSHOT": _activity_snapshot,
+        "ACTIVITY_DELTA": _activity_delta,
+        "REASONING_ENCRYPTED_VALUE": _encrypted_value,
+    }
+
+
+def _nameless(kind: str) -> Violation:
+    return Violation("no-id", Repair.DROP, f"no {kind} is named")

@@ -1,0 +1,232 @@
+"""One surface: what A2UI messages have said about it, folded to the messages that rebuild it.
+
+Knows how each message changes a surface, and which earlier ones it makes superfluous. Does not know threads, runs
+(but as marks) or events.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import orjson
+
+from agui_pipeline.translators.a2ui._envelope import Envelope
+
+MAX_SURFACE_SIZE: Final = 4 * 1024 * 1024
+"""Characters of JSON that one surface may come to. The TypeScript client gives up at 10 MB of one event."""
+
+Message = dict[str, Any]
+
+
+class _Datum:
+    """One data message of a surface."""
+
+    __slots__ = ("message", "path", "run", "size")
+
+    def __init__(self, message: Message, path: str, run: object, size: int) -> None:
+        self.message = message
+        self.path = path
+        self.run = run
+        self.size = size
+
+
+class Surface:
+    """One surface: how it was created, its components by id, and the data messages that still count.
+
+    Attributes:
+        activity_id: The message id of the activity that shows it, once it has been created.
+        shown_in: The last run that showed it to a client; None where none did. Compared by identity.
+        size: Characters of JSON kept, roughly.
+    """
+
+    __slots__ = (
+        "_component_sizes",
+        "_components",
+        "_data",
+        "_update",
+        "activity_id",
+        "create",
+        "flat",
+        "shown_in",
+        "size",
+    )
+
+    def __init__(self, *, flat: bool) -> None:
+        self.activity_id: str | None = None
+        self.shown_in: object = None
+        self.size = 0
+        self.create: Message | None = None
+        self.flat = flat
+        """Whether its messages are of v0.9 or later, whose components are flat objects."""
+        self._components: dict[object, Any] = {}
+        self._component_sizes: dict[object, int] = {}
+        self._update: Message = {}
+        """The last component message without its components: its version, and fields that we do not know."""
+        self._data: list[_Datum] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether a renderer has something to show: it was created and has components."""
+        return self.create is not None and bool(self._components)
+
+    @property
+    def messages(self) -> int:
+        """How many messages rebuild it."""
+        return (self.create is not None) + bool(self._components) + len(self._data)
+
+    def operations(self, run: object = None) -> list[Message]:
+        """Give the messages that rebuild it: created, all components in one, data.
+
+        All components in one message, because the v0.8 renderers refuse a message that refers to components outside
+        it, and created first, because the v0.9 renderers refuse anything else.
+
+        Args:
+            run: Leave out data that other runs set: a renderer applies a snapshot on top of what it shows, and what
+                the user has typed since would be reset. None: all data.
+        """
+        found: list[Message] = [] if self.create is None else [self.create]
+        if self._components:
+            kind = "updateComponents" if self.flat else "surfaceUpdate"
+            found.append({**self._update, kind: {**self._update[kind], "components": list(self._components.values())}})
+        found.extend(datum.message for datum in self._data if run is None or datum.run is run)
+        return found
+
+    def deletion(self, surface_id: str) -> Message:
+        """Give the message that removes it, in the version that created it: a v0.9 renderer ignores a v0.8 one."""
+        version = {} if self.create is None or not self.flat else {"version": self.create["version"]}
+        return {**version, "deleteSurface": {"surfaceId": surface_id}}
+
+    def apply(self, envelope: Envelope, run: object, max_messages: int) -> tuple[bool, int]:
+        """Take one message other than a deletion, of this surface's generation unless it creates it.
+
+        Args:
+            envelope: The message.
+            run: Whose it is, for `operations`; compared by identity.
+            max_messages: How many messages may rebuild the surface; the oldest data is forgotten first.
+
+        Returns:
+            Whether this changes what `operations` gives, and how many data messages were forgotten.
+        """
+        body = envelope.body
+        kind = envelope.kind
+        size = envelope.size
+        if kind == "createSurface":
+            self._empty(flat=True)
+            self._put_create(envelope, run)
+            return True, 0
+        if kind == "beginRendering":
+            if self.flat:
+                self._empty(flat=False)
+            changed = not _same(self.create, envelope.message)
+            self.size += size - _size_of(self.create)
+            self.create = envelope.message
+            return changed, 0
+        if kind in {"surfaceUpdate", "updateComponents"}:
+            rest = {key: value for key, value in body.items() if key != "components"}
+            update = {key: rest if key == kind else value for key, value in envelope.message.items()}
+            return self._put_components(body["components"], update, size), 0
+        changed = self._put_datum(_Datum(envelope.message, _path(body.get("path")), run, size))
+        forgotten = 0
+        while self.messages > max(max_messages, 3):  # created, components, and the newest data
+            self.size -= self._data.pop(0).size
+            forgotten += 1
+        return changed, forgotten
+
+    def _empty(self, *, flat: bool) -> None:
+        self._components.clear()
+        self._component_sizes.clear()
+        self._data.clear()
+        self.create = None
+        self.flat = flat
+        self.size = 0
+
+    def _put_create(self, envelope: Envelope, run: object) -> None:
+        self.size = envelope.size
+        body = dict(envelope.body)
+        # v1.0 may bring components and data along: apart, so that they take part in what follows.
+        components = body.pop("components", None)
+        data = body.pop("dataModel", None)
+        self.create = {key: body if key == "createSurface" else value for key, value in envelope.message.items()}
+        head = {key: value for key, value in envelope.message.items() if key != "createSurface"}
+        if components is not None:
+            self._put_components(components, {**head, "updateComponents": {"surfaceId": envelope.surface_id}}, 0)
+        if data is not None:
+            message = {**head, "updateDataModel": {"surfaceId": envelope.surface_id, "path": "/", "value": data}}
+            self._put_datum(_Datum(message, "", run, 0))
+
+    def _put_components(self, components: list[Any], update: Message, size: int) -> bool:
+        changed = False
+        share = size // len(components)
+        for component in components:
+            key: object = component.get("id") if isinstance(component, dict) else None
+            if not isinstance(key, str):
+                key = object()  # nothing will ever replace it
+            elif self.flat and "component" not in component and key in self._components:
+                # A v0.9 update may leave the type of a known component out.
+                known = self._components[key]
+                if "component" in known:
+                    component = {**component, "component": known["component"]}  # noqa: PLW2901 - the event's stays
+            changed = changed or key not in self._components or not _same(self._components[key], component)
+            self._components[key] = component
+            self.size += share - self._component_sizes.get(key, 0)
+            self._component_sizes[key] = share
+        self._update = update
+        return changed
+
+    def _put_datum(self, new: _Datum) -> bool:
+        kept: list[_Datum] = []
+        replaced: list[_Datum] = []
+        for old in self._data:
+            (replaced if _replaces(new, old, flat=self.flat) else kept).append(old)
+        # In v0.8 a message kept after the replaced one may have replaced the same map.
+        last = len(replaced) == 1 and (self.flat or self._data[-1] is replaced[0])
+        if last and replaced[0].run is new.run and _same(replaced[0].message, new.message):
+            return False
+        self.size += new.size - sum(old.size for old in replaced)
+        self._data = [*kept, new]
+        return True
+
+
+def _path(path: object) -> str:
+    """Return a data path without the slash at its end, so that the root is ``""``."""
+    text = cast("str", path) if path else "/"
+    return "/" + text.strip("/") if text.strip("/") else ""
+
+
+def _replaces(new: _Datum, old: _Datum, *, flat: bool) -> bool:
+    """Say whether nothing of `old` can be left once `new` is applied after it."""
+    if new.path == "":
+        return True
+    if old.path != new.path and not old.path.startswith(new.path + "/"):
+        return False
+    if flat:
+        return True
+    # v0.8 renderers differ on whether the keys that a map had before stay: only what is named again is replaced.
+    named = _keys(new.message)
+    if old.path == new.path:
+        return _keys(old.message) <= named
+    return old.path[len(new.path) + 1 :].split("/", 1)[0] in named
+
+
+def _keys(message: Message) -> set[str]:
+    contents = message["dataModelUpdate"]["contents"]
+    return {item["key"] for item in contents if isinstance(item, dict) and isinstance(item.get("key"), str)}
+
+
+def _same(one: object, other: object) -> bool:
+    """Compare JSON values as JSON does: ``1``, ``1.0`` and ``true`` differ, in whatever order keys stand."""
+    if one is other:
+        return True
+    if one != other:
+        return False
+    try:
+        return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) == orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers past 64 bits and the like: to show it once more does no harm
+        return False
+
+
+def _size_of(message: Message | None) -> int:
+    try:
+        return 0 if message is None else len(orjson.dumps(message))
+    except TypeError:
+        return len(repr(message))
