@@ -152,7 +152,7 @@ class AppCall(Producer):
         self._publish()
         headers = [(bytes(key).lower(), bytes(value)) for key, value in message.get("headers", ())]
         values = dict(headers)
-        if not values.get(b"content-type", b"").strip().lower().startswith(b"text/event-stream"):
+        if not is_event_stream(values.get(b"content-type", b"")):
             await self._not_ours(message)
         elif values.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             self._bypass("content-encoding", "the app's event stream is compressed; it passed untouched")
@@ -235,6 +235,11 @@ class AppCall(Producer):
 
     def _bypass(self, reason: str, message: str) -> None:
         self._stream.sink(Diagnostic("asgi.bypass", message, detail={"reason": reason}))
+
+
+def is_event_stream(content_type: bytes) -> bool:
+    """Whether a response with this content type is an event stream."""
+    return content_type.split(b";", 1)[0].strip().lower() == b"text/event-stream"
 
 
 _DIRECTIVES: Final = (b"no-cache", b"no-transform")

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agui_pipeline.adapters._asgi_app import AppCall
+from agui_pipeline.adapters._asgi_app import AppCall, is_event_stream
 from agui_pipeline.adapters._asgi_body import Body, Refusal, check_headers, json_error, parse_body, read_body
 from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
@@ -286,7 +286,7 @@ def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str) -> Send:
     async def observed(message: Message) -> None:
         if message["type"] == "http.response.start":
             for key, value in message.get("headers", ()):
-                if key.lower() == b"content-type" and value.strip().lower().startswith(b"text/event-stream"):
+                if key.lower() == b"content-type" and is_event_stream(value):
                     text = f"an event stream passed without meeting the middleware: {why}"
                     sink(Diagnostic("asgi.bypass", text, detail={"reason": reason}))
         await send(message)
@@ -373,8 +373,8 @@ class _SourceCall(Producer):
             error = exc
             raise
         finally:
+            self.complete = True  # what is left is cleanup: a client that leaves must not cut it short
             raise_closing(await segment.close(), error)
-        self.complete = True
 
 
 def agent_endpoint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if not ready:
             if timeout is None:
                 raise AssertionError("deadlock: every task waits, and no timer is set")
-            self.now += timeout
+            # At least the smallest step: a rounded sum may end just before the time that was asked for.
+            self.now = max(self.now + timeout, math.nextafter(self.now, math.inf))
         return ready
 
 

@@ -21,7 +21,8 @@ from agui_pipeline.translators._errors import SequenceError
 from agui_pipeline.translators._event_shapes import FAILED as AGENT_FAILED
 from agui_pipeline.translators._event_shapes import mended, misfits
 from agui_pipeline.translators._events import EVENT_CLASSES, AnyEvent, Event, WireEvent, decode_event, replace
-from agui_pipeline.translators._lifecycle import ChunkStream, Lanes, Lifecycle
+from agui_pipeline.translators._lanes import MeantStreams
+from agui_pipeline.translators._lifecycle import Lifecycle
 from agui_pipeline.translators._owners import field_of, owner_of
 from agui_pipeline.translators.lifecycle import (
     ACTIVE,
@@ -49,8 +50,8 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {f"guard.{rule}": text for rule, text in
     "guard.nested-run": "the end of a run that started inside of another one was left out, as its start was",
     "guard.pending-tool-calls": "pendingToolCallIds named calls that the client was never told of; they were taken out",
     "guard.source-ended": "a run must end with RUN_FINISHED or RUN_ERROR",
-    "guard.source-error": "the source raised; the run was ended with RUN_ERROR",
-    "guard.cancelled": "the source was cancelled from inside; the run was ended with RUN_ERROR",
+    "guard.source-error": "the source raised before its run was complete",
+    "guard.cancelled": "the source was cancelled from inside before its run was complete",
 }
 """The diagnostics of this stage, by code."""
 
@@ -63,6 +64,8 @@ ENDINGS: Final[Mapping[str, str]] = {
 
 _MAX_MESSAGE: Final = 1000
 """Characters of an exception's text that are sent where it may be: it can hold a whole HTTP answer."""
+_SHOWN: Final = 3
+"""Malformed fields of one event that a diagnostic names."""
 _PATIENCE: Final = 16
 """Repairs of one event. Two or three are the most that any has needed."""
 
@@ -100,10 +103,13 @@ class GuardTranslator(Translator):
         self._nested: set[str] = set()
         self._openers: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._lost_calls: set[str] = set()
-        self._meant = _MeantStreams()
+        self._meant = MeantStreams()
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:
         if self._life.continues(event):
+            return (event,)
+        stream = self._life.goes_on(event)
+        if stream is not None and self._meant.holds(stream):
             return (event,)
         out: list[AnyEvent] = []
         self._take(event, out)
@@ -116,11 +122,13 @@ class GuardTranslator(Translator):
         return self._ending("source_ended", ENDINGS["source_ended"]) if self._mode == "repair" else ()
 
     def fail(self, exc: BaseException) -> tuple[Sequence[AnyEvent], BaseException | None]:
-        if self._mode != "repair" or self._ended():
-            return (), exc
         # A cancellation that arrives here is the source's own: when the reader leaves, nothing is called.
         code = "source_error" if isinstance(exc, Exception) else "cancelled"
-        self._swallow(code, exc)
+        if self._mode == "raise" or self._ended():
+            return (), exc
+        self._report_exception(code, exc)
+        if self._mode == "report":
+            return (), exc
         return self._ending(code, _text_of(exc) if self._expose_errors else ENDINGS[code]), None
 
     # One event of the source.
@@ -131,16 +139,21 @@ class GuardTranslator(Translator):
             if event.type:
                 out.append(event)  # the client drops it, and so it is never out of order
             else:
-                self._note("malformed", "the type of an event must not be empty", event)
+                self._note("malformed", "the type of an event must not be empty", event, Repair.DROP)
             return
-        if row.type == "RUN_FINISHED" and self._is_nested(event):
-            self._note("nested-run", "the run that it ends started inside of another one", event)
+        if row.type == "RUN_STARTED" and self._life.run is not ACTIVE:
+            self._meant = MeantStreams()
+        elif row.type == "RUN_FINISHED" and self._is_nested(event):
+            self._note("nested-run", "the run that it ends started inside of another one", event, Repair.DROP)
             return
         shaped = self._shaped(event)
         if shaped is None:
             return
-        if self._life.run is ACTIVE:
-            shaped = self._as_meant(row, shaped)
+        if row.chunk:
+            if not self._ended():
+                shaped = self._as_meant(row, shaped)
+        elif self._meant.pending:
+            self._meant.close(row, owner_of(event))
         if row.type == "RUN_FINISHED" and self._lost_calls:
             shaped = self._without_lost_calls(shaped)
         self._put(shaped, out)
@@ -152,21 +165,29 @@ class GuardTranslator(Translator):
         found = misfits(event, self._run)
         if not found:
             return event
-        hopeless = [misfit for misfit in found if misfit.fix is None]
-        words = "; ".join(str(misfit) for misfit in found)
-        self._note("malformed", f"{'cannot be repaired: ' if hopeless else ''}{words}", event, repaired=not hopeless)
-        return event if hopeless else mended(event, found)
+        repaired: AnyEvent | None = event
+        repair: Repair | None = None
+        if all(misfit.fix is not None for misfit in found):
+            repaired = mended(event, found)
+            repair = Repair.DROP if repaired is None else Repair.CHANGE
+        words = "; ".join(str(misfit) for misfit in found[:_SHOWN])
+        if len(found) > _SHOWN:
+            words += f"; and {len(found) - _SHOWN} more"
+        self._note("malformed", words, event, repair)
+        return repaired
 
     def _put(self, event: AnyEvent, out: list[AnyEvent]) -> None:
         """Let an event go out, with every repair that it needs before."""
         for _ in range(_PATIENCE):
             violation = self._life.step(event)
             if violation is None:
-                self._remember(event)
                 out.append(event)
+                row = ROWS.get(event.type)
+                if row is not None and (row.opens or row.run is row.type):
+                    self._remember(row, event)
                 return
             rule = violation.rule
-            self._note(rule, f"{violation.state}: {RULES[rule]}", event, repair=str(violation.repair))
+            self._note(rule, f"{violation.state}: {RULES[rule]}", event, violation.repair)
             repaired = self._repaired(violation, event, out)
             if repaired is None:
                 break
@@ -196,11 +217,8 @@ class GuardTranslator(Translator):
                 return None
         return event
 
-    def _remember(self, event: AnyEvent) -> None:
+    def _remember(self, row: Row, event: AnyEvent) -> None:
         """Keep what a repair of a later event may need."""
-        row = ROWS.get(event.type)
-        if row is None:
-            return
         if row.type == "RUN_STARTED":
             self._run = {
                 "threadId": field_of(event, "thread_id", "threadId"),
@@ -209,8 +227,7 @@ class GuardTranslator(Translator):
             self._nested.clear()
             self._openers.clear()
             self._lost_calls.clear()
-            self._meant = _MeantStreams()
-        elif row.opens and row.kind in _SAID:
+        elif row.kind in _SAID:
             kind, id = _part_of(event)
             if row.chunk and (id is None or (kind, id) in self._openers):
                 return  # it goes on with what another one opened
@@ -239,7 +256,8 @@ class GuardTranslator(Translator):
         pending = field_of(outcome, "pending_tool_call_ids", "pendingToolCallIds") if outcome is not None else None
         if not isinstance(pending, list | tuple):
             return event
-        left = [id for id in pending if id not in self._lost_calls or (TOOL, id) in self._openers]
+        lost = {id for id in self._lost_calls if (TOOL, id) not in self._openers}
+        left = [id for id in pending if not isinstance(id, str) or id not in lost]
         if len(left) == len(pending):
             return event
         self._note("pending-tool-calls", f"{len(pending) - len(left)} of {len(pending)} were taken out", event)
@@ -249,9 +267,6 @@ class GuardTranslator(Translator):
 
     def _as_meant(self, row: Row, event: AnyEvent) -> AnyEvent:
         """Name the stream that a chunk means, where the client would read something else into it."""
-        if not row.chunk:
-            self._meant.close(row, owner_of(event))
-            return event
         kind, id = _part_of(event)
         tag = owner_of(event)
         meant = self._meant.chunk(kind, id, tag)
@@ -260,13 +275,13 @@ class GuardTranslator(Translator):
         _, stream, _ = self._life.lanes.find(kind, id, tag)
         changes: dict[str, Any] = {}
         if id is None and (stream is None or stream.id != meant):
-            self._note("chunk-id", "the stream that it goes on with was closed meanwhile; it was named", event)
+            self._note("chunk-id", f"its stream was closed meanwhile: {RULES['chunk-id']}", event)
             changes[row.id] = meant
         if kind == TOOL and stream is None and field_of(event, "tool_call_name", "toolCallName") is None:
             name = self._openers.get((TOOL, meant), _NOTHING).get("toolCallName")
             if name is not None:
                 if not changes:
-                    self._note("chunk-id", "the name of the call was said before; it was said again", event)
+                    self._note("chunk-id", f"its stream was closed meanwhile: {RULES['chunk-id']}", event)
                 changes["tool_call_name"] = name
         return changed(event, changes) if changes else event
 
@@ -304,65 +319,33 @@ class GuardTranslator(Translator):
 
     # Saying what happened.
 
-    def _note(self, code: str, words: str, event: AnyEvent | None = None, **detail: Any) -> None:
-        """Report, or raise in mode ``"raise"``. No id and no content in the message: the log gets it."""
+    def _note(
+        self, code: str, words: str, event: AnyEvent | None = None, repair: Repair | None = Repair.CHANGE
+    ) -> None:
+        """Report what is wrong, or raise it in mode ``"raise"``.
+
+        Args:
+            code: The diagnostic's, without the stage.
+            words: What is wrong. No id and no content: the log gets it.
+            event: The event concerned; None for the end of the source.
+            repair: What is done about it; None where nothing is certain, and the event passes.
+        """
         name = None if event is None else str.__str__(event.type)
         id = None if event is None else _id_of(event)
         if self._mode == "raise":
             what = "the end of the source" if name is None else name if id is None else f"{name} ({id!r})"
             raise SequenceError(f"{what}: {words} (guard.{code})")
         text = words if name is None else f"{name}: {words}"
+        detail = {"repair": None if repair is None else str(repair)}
         self._sink(Diagnostic(f"guard.{code}", text, event_type=name, message_id=id, detail=detail))
 
-    def _swallow(self, code: str, exc: BaseException) -> None:
-        """Report an exception that goes no further, with its traceback in the log: nobody after this stage sees it."""
-        name = code.replace("_", "-")
-        words = DIAGNOSTICS[f"guard.{name}"]
-        _logger.error("guard.%s: %s", name, words, exc_info=exc)
-        self._sink(Diagnostic(f"guard.{name}", words, detail={"exception": exc}))
-
-
-class _MeantStreams:
-    """Which stream a chunk without an id goes on with, as its producer sees it.
-
-    The producer knows its own events only: not the ends that are put between them, nor the tags that are taken off.
-    It also goes on with what an event of its own has closed in the client's eyes, such as a CUSTOM.
-    """
-
-    __slots__ = ("_lanes", "_last")
-
-    def __init__(self) -> None:
-        self._lanes = Lanes()
-        self._last: dict[str | None, dict[str, str]] = {}
-
-    def close(self, row: Row, tag: str | None) -> None:
-        """Take an event that is no chunk."""
-        if self._lanes:
-            for lane in self._lanes.closed_by(row, tag):
-                del self._lanes[lane]
-
-    def chunk(self, kind: str, id: str | None, tag: str | None) -> str | None:
-        """Take a chunk; return the id of its stream, None where nobody can tell."""
-        if id is not None and not isinstance(id, str):
-            return None
-        lane, stream, only = self._lanes.find(kind, id, tag)
-        if stream is not None:
-            return stream.id
-        if id is None:
-            lane, id = self._before(kind, tag) if only else (tag, None)
-            if id is None:
-                return None
-        self._lanes[lane] = ChunkStream(kind, id, lane)
-        self._last.setdefault(lane, {})[kind] = id
-        return id
-
-    def _before(self, kind: str, tag: str | None) -> tuple[str | None, str | None]:
-        """Find the last stream of a lane; for an untagged chunk, the only last one there is."""
-        own = self._last.get(tag, {}).get(kind)
-        if own is not None or tag is not None:
-            return tag, own
-        others = [(lane, ids[kind]) for lane, ids in self._last.items() if kind in ids]
-        return others[0] if len(others) == 1 else (tag, None)
+    def _report_exception(self, code: str, exc: BaseException) -> None:
+        """Report what the source raised; where it goes no further, the log gets its traceback."""
+        name = f"guard.{code.replace('_', '-')}"
+        words = DIAGNOSTICS[name]
+        if self._mode == "repair":
+            _logger.error("%s: %s", name, words, exc_info=exc)
+        self._sink(Diagnostic(name, words, detail={"exception": exc}))
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -382,22 +365,14 @@ _UNTOLD: Final[Mapping[str, Mapping[str, Any]]] = {
 def _part_of(event: AnyEvent) -> tuple[str, Any]:
     row = ROWS[event.type]
     assert row.kind is not None  # noqa: S101 - asked only of events about parts
-    return row.kind, getattr(event, row.id, None) if row.id else ""
+    return row.kind, field_of(event, row.id, row.wire_id) if row.id else ""
 
 
 def _named(kind: str, id: str, tag: str | None) -> dict[str, Any]:
     """Return the fields that name a part, by wire name."""
     fields = {} if tag is None else {"subagentRunId": tag}
-    name = _ID_NAMES.get(ROWS[OPENERS[kind]].id)
-    return fields if name is None else {name: id, **fields}
-
-
-_ID_NAMES: Final = {
-    "message_id": "messageId",
-    "tool_call_id": "toolCallId",
-    "step_name": "stepName",
-    "subagent_run_id": "subagentRunId",
-}
+    name = ROWS[OPENERS[kind]].wire_id
+    return {name: id, **fields} if name else fields
 
 
 def _made(type: str, fields: Mapping[str, Any]) -> AnyEvent:
@@ -424,10 +399,12 @@ def _fates(finished: AnyEvent) -> Callable[[str], tuple[str, Mapping[str, Any]]]
     if kind == "cancelled":
         cancelled = ("SUBAGENT_ERROR", {"message": ENDINGS["cancelled"], "code": "cancelled"})
         return lambda _subagent: cancelled
-    interrupts = field_of(outcome, "interrupts", "interrupts") if kind == "interrupt" else ()
+    interrupts = field_of(outcome, "interrupts", "interrupts") if kind == "interrupt" else None
+    if not isinstance(interrupts, list | tuple):
+        interrupts = ()
 
     def fate(subagent: str) -> tuple[str, Mapping[str, Any]]:
-        ids = [field_of(interrupt, "id", "id") for interrupt in interrupts or () if owner_of(interrupt) == subagent]
+        ids = [field_of(interrupt, "id", "id") for interrupt in interrupts if owner_of(interrupt) == subagent]
         return "SUBAGENT_FINISHED", {"outcome": {"type": "suspended", "interruptIds": ids}} if ids else _NOTHING
 
     return fate
@@ -435,7 +412,8 @@ def _fates(finished: AnyEvent) -> Callable[[str], tuple[str, Mapping[str, Any]]]
 
 def _id_of(event: AnyEvent) -> str | None:
     row = ROWS.get(event.type)
-    id = getattr(event, row.id if row is not None and row.id else "message_id", None)
+    name, wire_name = (row.id, row.wire_id) if row is not None and row.id else ("message_id", "messageId")
+    id = field_of(event, name, wire_name)
     return id if isinstance(id, str) else None
 
 

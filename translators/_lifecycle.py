@@ -7,14 +7,14 @@ and what makes it legal; does not do it (`_guard.py`), and does not look at fiel
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 from agui_pipeline.translators._events import AnyEvent, WireEvent
+from agui_pipeline.translators._lanes import ChunkStream, Lanes
 from agui_pipeline.translators._owners import ACTIVITY, Owners, field_of, name_of, owner_of, untagged
 from agui_pipeline.translators.lifecycle import (
     ACTIVE,
-    ALL,
     BEFORE,
     CLOSED,
     FAILED,
@@ -41,8 +41,14 @@ _CONTENT: Final = {
     "TOOL_CALL_ARGS": (TOOL, "toolCallId", "tool_call_id"),
     "REASONING_MESSAGE_CONTENT": (REASONING, "messageId", "message_id"),
 }
+_CHUNKS: Final = {
+    "TEXT_MESSAGE_CHUNK": (TEXT, "messageId", "message_id"),
+    "TOOL_CALL_CHUNK": (TOOL, "toolCallId", "tool_call_id"),
+    "REASONING_MESSAGE_CHUNK": (REASONING, "messageId", "message_id"),
+}
 _SAID: Final = {TEXT: ("role", "name"), TOOL: ("tool_call_name", "parent_message_id"), REASONING: ()}
 """What later chunks of a stream must not contradict."""
+_ALL_SAID: Final = tuple(name for names in _SAID.values() for name in names)
 _ONLY_ONE: Final = ""
 """The id of what has none."""
 _NO_FIELDS: Final[Mapping[str, Any]] = {}
@@ -62,55 +68,6 @@ class Part(NamedTuple):
     id: str
     tag: str | None
     order: int
-
-
-class ChunkStream(NamedTuple):
-    """A part that chunks are writing.
-
-    Attributes:
-        kind: A key of `PARTS`.
-        id: The part's id.
-        tag: The tag of its first chunk.
-        said: The values that later chunks must not contradict, by attribute.
-    """
-
-    kind: str
-    id: str
-    tag: str | None
-    said: Mapping[str, Any] = _NO_FIELDS
-
-
-class Lanes(dict[str | None, ChunkStream]):
-    """The pending streams of chunks, by lane: a `subagentRunId`, or None for the parent's lane."""
-
-    def find(self, kind: str, id: str | None, tag: str | None) -> tuple[str | None, ChunkStream | None, bool]:
-        """Find where a chunk belongs.
-
-        Returns:
-            Its lane, the stream that it goes on with (None: it opens one there, if it has an id), and whether that
-            is the only choice.
-        """
-        if id is not None:
-            for lane, stream in self.items():
-                if stream.kind == kind and stream.id == id:
-                    return lane, stream, True
-            return tag, None, True
-        if tag is None and not self._holds(None, kind):
-            candidates = [lane for lane, stream in self.items() if stream.kind == kind]
-            if len(candidates) > 1:
-                return None, None, False
-            tag = candidates[0] if candidates else None
-        return tag, self[tag] if self._holds(tag, kind) else None, True
-
-    def _holds(self, lane: str | None, kind: str) -> bool:
-        stream = self.get(lane)
-        return stream is not None and stream.kind == kind
-
-    def closed_by(self, row: Row, tag: str | None) -> Sequence[str | None]:
-        """Return the lanes that an event (no chunk) closes."""
-        if row.lane is ALL:
-            return tuple(self)
-        return (tag,) if row.lane is OWN and tag in self else ()
 
 
 class Lifecycle:
@@ -137,26 +94,26 @@ class Lifecycle:
         self._order = 0
 
     def continues(self, event: AnyEvent) -> bool:
-        """Whether an event is nothing but the next piece of something open: most are, and need no closer look."""
+        """Whether an event is nothing but the next piece of something open: most are, and need no closer look.
+
+        False says nothing: `step` has the answer then.
+        """
         found = _CONTENT.get(event.type)
         if found is None or self.lanes:
             return False
         kind, wire_name, name = found
-        if type(event) is WireEvent:
-            fields: Mapping[str, Any] = event._data  # noqa: SLF001 - a property each costs more than all of this
-            id = fields.get(wire_name)
-            tag = fields.get("subagentRunId")
-            if len(fields) != (3 if tag is None else 4):
-                return False
-        else:
-            fields = getattr(event, "__dict__", _NO_FIELDS)
-            id = fields.get(name)
-            tag = fields.get("subagent_run_id")
-            if fields.get("metadata") is not None or fields.get("timestamp") is not None:
-                return False
-        if type(id) is not str or type(fields.get("delta")) is not str:
-            return False
+        id, tag = _plain(event, wire_name, name)
         return id in self._open[kind] and (tag is None or tag == self._owners.get(kind, id))
+
+    def goes_on(self, event: AnyEvent) -> ChunkStream | None:
+        """Return the stream of its own lane that a chunk is nothing but the next piece of. None says nothing."""
+        found = _CHUNKS.get(event.type)
+        if found is None:
+            return None
+        kind, wire_name, name = found
+        id, tag = _plain(event, wire_name, name, or_none=True)
+        stream = self.lanes.get(tag)
+        return stream if stream is not None and stream.kind is kind and id in (None, stream.id) else None
 
     def step(self, event: AnyEvent) -> Violation | None:
         """Take the next event.
@@ -175,10 +132,8 @@ class Lifecycle:
             rule = {BEFORE: "not-started", ACTIVE: "run-active"}.get(self.run, "after-terminal")
             return Violation(rule, cell, f"the stream is {self.run}")
         tag = owner_of(event)
-        if row.chunk:
-            return self._chunk(row, event, tag)
         if row.kind is not None:
-            return self._part(row, row.kind, event, tag)
+            return (self._chunk if row.chunk else self._part)(row, row.kind, event, tag)
         special = self._SPECIAL.get(row.type)
         violation = None if special is None else special(self, event, tag)
         if violation is None:
@@ -203,7 +158,7 @@ class Lifecycle:
     # Parts.
 
     def _part(self, row: Row, kind: str, event: AnyEvent, tag: str | None) -> Violation | None:
-        id = getattr(event, row.id, None) if row.id else _ONLY_ONE
+        id = field_of(event, row.id, row.wire_id) if row.id else _ONLY_ONE
         if not isinstance(id, str):
             return _nameless(kind)
         key: Any = (tag, id) if kind is STEP else id
@@ -270,27 +225,28 @@ class Lifecycle:
 
     # Chunks.
 
-    def _chunk(self, row: Row, event: Any, tag: str | None) -> Violation | None:
-        kind = row.kind
-        assert kind is not None  # noqa: S101 - chunks are about parts
-        id = getattr(event, row.id, None)
+    def _chunk(self, row: Row, kind: str, event: AnyEvent, tag: str | None) -> Violation | None:
+        id = field_of(event, row.id, row.wire_id)
         if id is not None and not isinstance(id, str):
             return _nameless(kind)
         lane, stream, only = self.lanes.find(kind, id, tag)
-        if stream is not None:
-            if tag is not None and tag != lane:
-                return untagged(kind, lane)
-            wrong = [name for name, value in stream.said.items() if getattr(event, name, None) not in (None, value)]
-            if wrong:
-                changes = dict.fromkeys(wrong)
-                return Violation("chunk-conflict", Repair.CHANGE, f"it differs in {', '.join(wrong)}", changes)
-            return None
-        said = {name: getattr(event, name, None) for name in _SAID[kind]}
-        if id is None or (kind is TOOL and said["tool_call_name"] is None):
+        if stream is None:
+            said = {name: getattr(event, name, None) for name in _SAID[kind]}
+            if id is not None and not (kind is TOOL and said["tool_call_name"] is None):
+                return self._open_stream(row, kind, id, tag, lane, said)
             words = f"no {kind} is pending" if only else f"more than one {kind} is pending"
             return Violation("chunk-id", Repair.DROP, words)
-        if kind is TEXT and said["role"] is None:
-            said["role"] = "assistant"
+        if tag is not None and tag != lane:
+            return untagged(kind, lane)
+        wrong = [name for name, value in stream.said.items() if getattr(event, name, None) not in (None, value)]
+        if wrong:
+            words = f"it differs from the first chunk in {', '.join(wrong)}"
+            return Violation("chunk-conflict", Repair.CHANGE, words, dict.fromkeys(wrong))
+        return None
+
+    def _open_stream(
+        self, row: Row, kind: str, id: str, tag: str | None, lane: str | None, said: dict[str, Any]
+    ) -> Violation | None:
         closing = self.lanes.get(lane)
         state = self._state(kind, id, closing)
         cell = row.cells[state]
@@ -303,6 +259,8 @@ class Lifecycle:
         if closing is not None:
             self._close_lane(lane)
         self._add(kind, id, id, tag, parent)
+        if kind is TEXT and said["role"] is None:
+            said["role"] = "assistant"
         self.lanes[lane] = ChunkStream(kind, id, tag, said)
         return None
 
@@ -384,3 +342,38 @@ class Lifecycle:
 
 def _nameless(kind: str) -> Violation:
     return Violation("no-id", Repair.DROP, f"no {kind} is named")
+
+
+_ODD: Final = (object(), None)
+"""The id of an event that needs a closer look: no part has it."""
+
+
+def _plain(event: AnyEvent, wire_name: str, name: str, *, or_none: bool = False) -> tuple[Any, Any]:
+    """Return the id and the tag of a piece of content that has nothing odd about it, else `_ODD`.
+
+    Args:
+        event: A CONTENT, ARGS or CHUNK event.
+        wire_name: The name of its id on the wire.
+        name: The attribute.
+        or_none: Whether the id may be absent.
+    """
+    if type(event) is WireEvent:
+        fields: Mapping[str, Any] = event._data  # noqa: SLF001 - a property each costs more than all of this
+        id = fields.get(wire_name)
+        tag = fields.get("subagentRunId")
+        known = 2 + (id is not None) + (tag is not None)
+        if len(fields) != known:  # what frameworks like to add
+            known += ("rawEvent" in fields) + (type(fields.get("timestamp")) is int)
+            if len(fields) != known:
+                return _ODD
+    else:
+        fields = getattr(event, "__dict__", _NO_FIELDS)
+        id = fields.get(name)
+        tag = fields.get("subagent_run_id")
+        if fields.get("metadata") is not None or fields.get("timestamp") is not None:
+            return _ODD
+        if or_none and any(fields.get(said) is not None for said in _ALL_SAID):
+            return _ODD
+    if type(fields.get("delta")) is not str or not (type(id) is str or (or_none and id is None)):
+        return _ODD
+    return id, tag if tag is None or type(tag) is str else _ODD

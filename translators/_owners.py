@@ -15,6 +15,7 @@ from agui_pipeline.translators.lifecycle import REASONING, SPAN, TEXT, TOOL, Rep
 
 ACTIVITY: Final = "activity"
 _NOT_SEEN: Final = object()
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 def field_of(thing: Any, name: str, wire_name: str) -> Any:
@@ -22,13 +23,15 @@ def field_of(thing: Any, name: str, wire_name: str) -> Any:
 
     None where it is absent, also where the installed SDK has no such field.
     """
+    if type(thing) is WireEvent:
+        return thing._data.get(wire_name)  # noqa: SLF001 - half the time of the property
     if isinstance(thing, Mapping):
         return thing.get(wire_name)
-    value = getattr(thing, name, None)
-    if value is None and not isinstance(thing, WireEvent):
-        extra = getattr(thing, "__pydantic_extra__", None)
-        return extra.get(wire_name) if extra else None
-    return value
+    fields = getattr(thing, "__dict__", _NOTHING)
+    if name in fields:
+        return fields[name]
+    extra = getattr(thing, "__pydantic_extra__", None)
+    return extra.get(wire_name) if extra else getattr(thing, name, None)
 
 
 def owner_of(thing: Any) -> str | None:

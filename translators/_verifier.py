@@ -69,17 +69,18 @@ def assert_valid_stream(events: Iterable[Any], *, complete: bool = True) -> None
         >>> assert_valid_stream(
         ...     [
         ...         {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
-        ...         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "hi"},
+        ...         {"type": "STEP_STARTED", "stepName": "plan"},
         ...         {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
         ...     ]
         ... )
         Traceback (most recent call last):
             ...
         AssertionError: @ag-ui/client 1.0 would refuse this stream:
-          event 1: TEXT_MESSAGE_CONTENT ('m'): the text message is not open: content and ends must name something that is open (guard.not-open)
+          event 2: RUN_FINISHED: still open: 1 of kind step: ... closed (guard.left-open)
         The events up to there:
              0 RUN_STARTED
-          -> 1 TEXT_MESSAGE_CONTENT ('m')
+             1 STEP_STARTED ('plan')
+          -> 2 RUN_FINISHED
     """
     stream = list(_wire(events))
     found = problems_of(stream, complete=complete)

@@ -248,7 +248,9 @@ class Row(NamedTuple):
     kind: str | None
     """The kind of part that sees it."""
     id: str
-    """The attribute that finds the part."""
+    """The attribute that finds the part; empty where there is one part only."""
+    wire_id: str
+    """Its name on the wire."""
     cells: Mapping[State, State | Repair]
     """Its column in `PARTS`."""
     chunk: bool
@@ -257,13 +259,16 @@ class Row(NamedTuple):
     ends: bool
 
 
-_ID_OF: Final = {
-    TEXT: "message_id",
-    TOOL: "tool_call_id",
-    SPAN: "message_id",
-    REASONING: "message_id",
-    STEP: "step_name",
-    SUBAGENT: "subagent_run_id",
+_MESSAGE_ID: Final = ("message_id", "messageId")
+_IDS: Final = {
+    TEXT: _MESSAGE_ID,
+    TOOL: ("tool_call_id", "toolCallId"),
+    SPAN: _MESSAGE_ID,
+    REASONING: _MESSAGE_ID,
+    STEP: ("step_name", "stepName"),
+    SUBAGENT: ("subagent_run_id", "subagentRunId"),
+    THOUGHT: ("", ""),
+    THINKING: ("", ""),
 }
 _OTHERS: Final = (
     *("TOOL_CALL_RESULT", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT", "ACTIVITY_SNAPSHOT"),
@@ -274,17 +279,14 @@ _OTHERS: Final = (
 
 def _rows() -> dict[str, Row]:
     rows = {
-        name: Row(name, name if name in RUN[BEFORE] else ANY_OTHER, LANES.get(name), None, "", {}, False, False, False)
+        name: Row(name, name if name in RUN[BEFORE] else ANY_OTHER, LANES.get(name), None, "", "", {}, *(False,) * 3)
         for name in _OTHERS
     }
     for kind, states in PARTS.items():
-        for name, first in states[CLOSED].items():
+        for name, cell in states[CLOSED].items():
             cells = {state: row[name] for state, row in states.items()}
-            chunk = name.endswith("_CHUNK")
-            ends = cells[OPEN] in (CLOSED, OVER)
-            rows[name] = Row(
-                name, ANY_OTHER, LANES.get(name), kind, _ID_OF.get(kind, ""), cells, chunk, first is OPEN, ends
-            )
+            chunk, opens, ends = name.endswith("_CHUNK"), cell is OPEN, cells[OPEN] in (CLOSED, OVER)
+            rows[name] = Row(name, ANY_OTHER, LANES.get(name), kind, *_IDS[kind], cells, chunk, opens, ends)
     return rows
 
 

@@ -499,9 +499,12 @@ async def test_an_app_that_fails_when_the_chain_has_begun_the_response(how: str)
             yield event
 
     error = OopsError("secret")
-    script: list[Any] = {"answers": [b'{"detail":"no"}'], "raises": [b'{"det', error], "stops": [b"x", "stop"], "returns": ["start", "stop"]}.get(
-        how, ["stop"]
-    )
+    script: list[Any] = {
+        "answers": [b'{"detail":"no"}'],
+        "raises": [b'{"det', error],
+        "stops": [b"x", "stop"],
+        "returns": ["start", "stop"],
+    }.get(how, ["stop"])
     app = Scripted(script, status=422, headers=[(b"content-type", b"application/json")])
     response = await served(wrapped(app, greeting))
     assert response.status == 200

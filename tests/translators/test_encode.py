@@ -680,7 +680,7 @@ def test_nesting_past_200_levels_is_cut(kind: str, levels: int) -> None:
 
 
 def test_a_wide_and_flat_payload_is_not_cut() -> None:
-    value = [{"a": [], "b": {}}] * 2000
+    value: Any = [{"a": [], "b": {}}] * 2000
     assert encode(RawEvent(event=value)) == ({"type": "RAW", "event": value}, [])
 
 

@@ -67,6 +67,7 @@ class TextMessage:
     """
 
     __slots__ = (
+        "_excused",
         "_last",
         "_last_is_used",
         "_metadata",
@@ -96,6 +97,7 @@ class TextMessage:
         # Of events before that, whose text is still held or was no prose.
         self._metadata: dict[str, Any] | None = None
         self._raw_events = 0
+        self._excused: Event | None = None  # whose rawEvent went with a carrier event's text
 
     def take(self, event: Event) -> None:
         """Remember an event whose text was read: prose goes on as a copy of it."""
@@ -115,12 +117,13 @@ class TextMessage:
     def carried(self) -> None:
         """Note that the text so far has gone into a carrier event: its rawEvent copies stood at no prose."""
         self._raw_events = 0
+        self._excused = self._last
 
     def _keep(self, event: Event) -> None:
         metadata = getattr(event, "metadata", None)
         if isinstance(metadata, dict):
             self._metadata = {**(self._metadata or {}), **metadata}
-        if getattr(event, "raw_event", None) is not None:
+        if event is not self._excused and getattr(event, "raw_event", None) is not None:
             self._raw_events += 1
 
     def prose(self, text: str, out: Output) -> None:

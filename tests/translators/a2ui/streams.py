@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ag_ui.core import RunAgentInput
@@ -166,7 +167,7 @@ def translate(
 def cut(text: str, points: Sequence[int]) -> list[str]:
     """Cut a text at points, counted modulo its length."""
     at = sorted({point % (len(text) + 1) for point in points} | {0, len(text)})
-    return [text[begin:stop] for begin, stop in zip(at, at[1:], strict=False)]
+    return [text[begin:stop] for begin, stop in pairwise(at)]
 
 
 def joined(events: Iterable[Wire]) -> list[Wire]:

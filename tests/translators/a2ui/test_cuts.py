@@ -30,8 +30,19 @@ from tests.translators.a2ui.streams import (
 )
 
 FRAGMENTS = [
-    *(json.dumps(message) for message in (BEGIN, DATA, DELETE, UPDATE, create(), components("root", "b"), data({"x": 1}))),
-    *('{"temperature":21}', '{"version":"v0.9"}', '{"__proto__":1}', '{"a":"' + "y" * 200 + '"}', "[1,2]", "42", '"str"'),
+    *(
+        json.dumps(message)
+        for message in (BEGIN, DATA, DELETE, UPDATE, create(), components("root", "b"), data({"x": 1}))
+    ),
+    *(
+        '{"temperature":21}',
+        '{"version":"v0.9"}',
+        '{"__proto__":1}',
+        '{"a":"' + "y" * 200 + '"}',
+        "[1,2]",
+        "42",
+        '"str"',
+    ),
     *("Hello", "Hello {x} ", "{ x", "{", "}", "[", "]", ",", '"', "\\", "`", "```", "```json\n", "\n```\n", "x" * 30),
     *("\n", "\n", "\n\n", " ", "\r\n", "\u2028", "é", "😀", "<a2ui-json>", "</a2ui-json>", "<"),
 ]
@@ -43,6 +54,7 @@ def own_carrier(message: Any, context: A2UIContext) -> list[AnyEvent]:
 
 
 texts = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=12).map("".join)
+CHAT: dict[str, Any] = {"on_invalid": "text", "pass_through": "all"}
 points = st.lists(st.integers(0, 2000), max_size=20)
 options = st.fixed_dictionaries(
     {
@@ -94,6 +106,6 @@ def test_other_events_in_between_change_nothing(text: str, points: list[int], ot
     mixed = list(events)
     for at in others:
         mixed.insert(1 + at % (len(events) - 1), {"type": "STATE_DELTA", "delta": []})
-    passed = translate(mixed, on_invalid="text", pass_through="all").events
+    passed = translate(mixed, **CHAT).events
     passed = [event for event in passed if event["type"] != "STATE_DELTA"]
     assert joined(passed) == joined(translate(events, on_invalid="text").events)

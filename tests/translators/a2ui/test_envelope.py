@@ -86,7 +86,10 @@ INVALID: dict[str, tuple[Any, str]] = {
     "no contents": ({"dataModelUpdate": {"surfaceId": "s"}}, 'needs "contents", a list'),
     "no catalog": ({"version": "v0.9", "createSurface": {"surfaceId": "s"}}, 'needs "catalogId", a string'),
     "v1.0 needs a value": ({"version": "v1.0", "updateDataModel": {"surfaceId": "s"}}, 'needs "value", a value'),
-    "a path that is no string": (data(1, path=["form"]), '"path" of updateDataModel must be a string'),
+    "a path that is no string": (
+        {"version": "v0.9", "updateDataModel": {"surfaceId": "s", "path": ["form"]}},
+        '"path" of updateDataModel must be a string',
+    ),
     "a v0.8 path that is no string": (
         {"dataModelUpdate": {"surfaceId": "s", "path": 1, "contents": []}},
         '"path" of dataModelUpdate must be a string',
@@ -116,9 +119,14 @@ def test_what_is_no_message_says_why(value: Any, reason: str) -> None:
 
 
 def test_a_reason_repeats_nothing_of_the_value() -> None:
-    secret = "s3cret"
-    for value in ({secret: 1}, {"version": secret, "deleteSurface": {}}, {"deleteSurface": secret}, {**DELETE, secret: 1}):
-        assert secret not in str(read_envelope(value))
+    needle = "n33dle"
+    for value in (
+        {needle: 1},
+        {"version": needle, "deleteSurface": {}},
+        {"deleteSurface": needle},
+        {**DELETE, needle: 1},
+    ):
+        assert needle not in str(read_envelope(value))
 
 
 def test_every_kind_is_valid_in_some_version() -> None:

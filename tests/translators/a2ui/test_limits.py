@@ -18,6 +18,7 @@ from tests.translators.a2ui.streams import (
     FINISHED,
     STARTED,
     Wire,
+    as_wire,
     components,
     content,
     custom,
@@ -68,9 +69,7 @@ def test_a_record_over_a_limit_is_reported_and_the_rest_goes_on(
     limits: A2UILimits, value: Any, limit: str, size: int, framing: str
 ) -> None:
     text = lines(value, delete("t"))
-    result = translate(
-        run_of(*message(text)), framing=framing, limits=limits, carrier="custom", on_invalid="drop"
-    )
+    result = translate(run_of(*message(text)), framing=framing, limits=limits, carrier="custom", on_invalid="drop")
     assert result.events == run_of(custom(delete("t")))
     (detail,) = (d.detail for d in result.diagnostics if d.code == "a2ui.limit")
     assert detail["limit"] == limit
@@ -170,15 +169,15 @@ def test_an_endless_record_costs_no_more_than_its_limit(framing: str, on_invalid
     tracemalloc.start()
     try:
         for _ in range(BIG // 16384):
-            for event in translator.feed(delta):
-                sent += len(getattr(event, "event", None) or getattr(event, "delta", None) or "")
+            for out in translator.feed(delta):
+                sent += len(getattr(out, "event", None) or getattr(out, "delta", None) or "")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 1_000_000
     carried: list[Any] = []
     for event in (content("\n" + lines(DELETE)), end(), FINISHED):
-        carried += [out.event for out in translator.feed(decode_event(event)) if out.type == "RAW"]
+        carried += [as_wire(out)["event"] for out in translator.feed(decode_event(event)) if out.type == "RAW"]
     assert carried[-1] == DELETE  # what comes after it is read
     if begins.startswith("{"):
         (found,) = (diagnostic for diagnostic in diagnostics if diagnostic.code == "a2ui.limit")
