@@ -14,7 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from agui_pipeline.adapters._asgi_body import Body, single, with_body
-from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, StoppedError, Stream, disconnected
+from agui_pipeline.adapters._asgi_producer import Producer, StoppedError, disconnected
+from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame
 from agui_pipeline.translators._input import encode_input

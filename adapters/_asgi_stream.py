@@ -1,7 +1,7 @@
 """One request's stream: a source in a task of its own, the chain in the request's, and the client that may leave.
 
-Knows tasks, endings and who may write; `_asgi_writer.py` knows how. Does not know where the events come from: a
-`Producer` (a wrapped app, a source) fills a channel.
+Knows endings and who may write; `_asgi_writer.py` knows how. Does not know where the events come from: a `Producer`
+(a wrapped app, a source) fills a channel.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import anyio
@@ -18,6 +17,7 @@ import anyio.lowlevel
 from ag_ui.core import RunAgentInput, RunErrorEvent
 from starlette.types import Message, Receive, Send
 
+from agui_pipeline.adapters._asgi_producer import Events, Producer, StoppedError, disconnected, join_all, stop
 from agui_pipeline.adapters._asgi_writer import Writer, heartbeats
 from agui_pipeline.middleware import Pipeline
 from agui_pipeline.middleware._channel import Channel, in_trio, open_channel
@@ -25,7 +25,7 @@ from agui_pipeline.middleware._drive import cancellations
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
-from agui_pipeline.translators import Diagnostic, DiagnosticSink, SourceError, SSEFrame, encode_sse
+from agui_pipeline.translators import Diagnostic, DiagnosticSink, SSEFrame, encode_sse
 
 _logger = logging.getLogger("agui_pipeline")
 
@@ -38,31 +38,6 @@ STREAM_HEADERS: Final = (
     (b"x-accel-buffering", b"no"),
 )
 _TERMINAL: Final = frozenset({"RUN_FINISHED", "RUN_ERROR"})
-
-
-class StoppedError(SourceError):
-    """What wrote a stream ended without completing it."""
-
-
-class Producer(ABC):
-    """Whatever fills a channel with one run's events.
-
-    Attributes:
-        complete: Whether all events were written: what still runs is not part of the stream (background tasks).
-        stopped: Whether nobody wants more of it: it was cancelled, and may have swallowed that.
-        gone: Set when a wrapped app is to hear ``http.disconnect``.
-        error: What it raised.
-    """
-
-    def __init__(self) -> None:
-        self.complete = False
-        self.stopped = False
-        self.gone = anyio.Event()
-        self.error: BaseException | None = None
-
-    @abstractmethod
-    async def produce(self, input: RunAgentInput, channel: Channel) -> None:
-        """Write the run's events; raise what went wrong."""
 
 
 class Stream:
@@ -193,7 +168,7 @@ class Stream:
 
         async def close() -> None:
             if not (producer.complete or self.aside):
-                _stop(producer, child)
+                stop(producer, child)
                 await child.join()
                 if all(other.stopped for other, _ in self._children):
                     self.decided.set()  # none is left that could answer
@@ -279,7 +254,7 @@ class Stream:
             if cut or not (producer.complete or self.aside):
                 # First the cancellation, then the disconnect: told first, an app would return early and be cancelled
                 # while it cleans up.
-                _stop(producer, child)
+                stop(producer, child)
         if not self.aside:
             self._tell()
         try:
@@ -287,21 +262,23 @@ class Stream:
                 await child.wait()
         except BaseException:
             for producer, child in self._children:
-                _stop(producer, child)
+                stop(producer, child)
             raise
         finally:
-            await _join_all(child for _, child in self._children)
-        raise_closing(closing, leaving or self._error)
+            await join_all(child for _, child in self._children)
+        if leaving is not None or not isinstance(closing, Exception):
+            raise_closing(closing, leaving)
+        elif self._error is None:
+            self._error = closing
 
     async def _write(self, input: RunAgentInput, segment: Segment) -> None:
         """Write what the chain gives, and its end; notes the error that ended it."""
         asked = cancellations()
         try:
             await self._copy(input, segment)
-        except Exception as exc:  # noqa: BLE001 - raised by `run`
-            self._error = exc
-        except asyncio.CancelledError as exc:
-            if cancellations() != asked:
+        except (Exception, asyncio.CancelledError) as exc:
+            # The request's own cancellation, or what a stage made of it: nothing more is delivered.
+            if cancellations() > asked and not (self._block.interrupted and isinstance(exc, Exception)):
                 raise
             self._error = exc  # a stage's own doing
         error = self._error
@@ -384,38 +361,6 @@ class Stream:
             raise failed
 
 
-class Events(AsyncIterator[Any]):
-    """A channel as a stage reads it, which may close it before its end: that ends what fills it."""
-
-    __slots__ = ("_channel", "aclose")
-
-    def __init__(self, channel: Channel, aclose: Callable[[], Awaitable[None]]) -> None:
-        self._channel = channel
-        self.aclose = aclose
-
-    def __anext__(self) -> Awaitable[Any]:
-        return self._channel.__anext__()
-
-
-def _stop(producer: Producer, child: Child) -> None:
-    """End a producer; its task still has to be joined."""
-    producer.stopped = True
-    child.cancel()
-    producer.gone.set()
-
-
-async def _join_all(children: Iterable[Child]) -> None:
-    """Wait for the end of all, also where a cancellation arrives meanwhile; that is raised afterwards."""
-    cancelled: BaseException | None = None
-    for child in children:
-        try:
-            await child.join()
-        except BaseException as exc:  # noqa: BLE001 - raised below
-            cancelled = exc
-    if cancelled is not None:
-        raise cancelled
-
-
 def _run_error(error: BaseException) -> RunErrorEvent:
     """Return what the client is told. The text of an exception may hold secrets: it stays in the log."""
     if isinstance(error, StoppedError):
@@ -435,13 +380,6 @@ def _with_causes(error: BaseException | None) -> list[BaseException]:
             found.append(one)
             todo += (one.__cause__, one.__context__)
     return found
-
-
-async def disconnected(event: anyio.Event) -> Message:
-    """Wait for the event and return ``http.disconnect``."""
-    if not event.is_set():  # Request.is_disconnected() asks in a cancelled scope, where every wait is cut short
-        await event.wait()
-    return {"type": "http.disconnect"}
 
 
 def _current_task() -> object:

@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agui_pipeline.adapters._asgi_app import AppCall, is_event_stream
 from agui_pipeline.adapters._asgi_body import Body, Refusal, check_headers, json_error, parse_body, read_body
-from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Producer, Stream
+from agui_pipeline.adapters._asgi_producer import Producer
+from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
@@ -154,8 +155,8 @@ class AGUIMiddleware:
                 await _http_error(exc)(scope, receive, send)
                 return
             if isinstance(parsed, Refusal):
-                why = f"its request could not be read ({parsed.message})"
-                await self.app(scope, body.replay(receive), _observed(send, sink, parsed.code, why))
+                observed = _observed(send, sink, parsed.code, "its request could not be read", parsed.message)
+                await self.app(scope, body.replay(receive), observed)
                 return
             for repair in parsed.repairs:
                 sink(repair)
@@ -280,15 +281,17 @@ def route_path(scope: Scope) -> str:
     return path
 
 
-def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str) -> Send:
+def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str, error: str | None = None) -> Send:
     """Return a `send` that reports an event stream which passes by the chain."""
+    # Beside the message, which is logged: the error may quote the request.
+    detail = {"reason": reason} if error is None else {"reason": reason, "error": error}
 
     async def observed(message: Message) -> None:
         if message["type"] == "http.response.start":
             for key, value in message.get("headers", ()):
                 if key.lower() == b"content-type" and is_event_stream(value):
                     text = f"an event stream passed without meeting the middleware: {why}"
-                    sink(Diagnostic("asgi.bypass", text, detail={"reason": reason}))
+                    sink(Diagnostic("asgi.bypass", text, detail=detail))
         await send(message)
 
     return observed

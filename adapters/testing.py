@@ -19,11 +19,10 @@ from ag_ui.core import RunAgentInput
 from pydantic.alias_generators import to_camel
 
 from agui_pipeline.adapters._run_asgi import ASGIResponse, run_asgi
-from agui_pipeline.middleware import Source, as_source
+from agui_pipeline.middleware import Pipeline, Source, as_source
 from agui_pipeline.middleware._options import check_number
-from agui_pipeline.translators import ConfigurationError, Diagnostic, Event, SSEFrame
+from agui_pipeline.translators import AnyEvent, ConfigurationError, Diagnostic, SSEFrame, run_input
 from agui_pipeline.translators._client_view import ClientView
-from agui_pipeline.translators._input import run_input
 
 __all__ = ["ASGIResponse", "Collected", "Message", "Pause", "ScriptedAgent", "collect", "pause", "run_asgi"]
 
@@ -207,7 +206,7 @@ class Collected:
     new_messages: list[Message] = field(default_factory=list)
     state: Any = None
     outcome: str | None = None
-    error: Event | None = None
+    error: AnyEvent | None = None
     result: Any = None
     interrupts: list[Message] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -226,6 +225,8 @@ class Collected:
 
 def _source(events: Any) -> Source:
     """Return a source for what `collect` takes; one for events that are there already is good for one call."""
+    if isinstance(events, Pipeline):
+        return events  # as it is: the frames of one that leaves AG-UI are no events to decode
     if hasattr(events, "__aiter__"):
         return as_source(lambda _input: events)
     return as_source(list(events) if isinstance(events, Iterator) else events)

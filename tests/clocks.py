@@ -20,9 +20,9 @@ class _JumpingSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
-        if not ready:
-            if timeout is None:
-                raise AssertionError("deadlock: every task waits, and no timer is set")
+        if timeout is None and not ready:
+            raise AssertionError("deadlock: every task waits, and no timer is set")
+        if timeout and not ready:
             # At least the smallest step: a rounded sum may end just before the time that was asked for.
             self.now = max(self.now + timeout, math.nextafter(self.now, math.inf))
         return ready

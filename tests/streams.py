@@ -69,7 +69,7 @@ def mutated(stream: Sequence[Wire], choose: Choose) -> list[Wire]:
 
 
 def _event(choose: Choose, *, malformed: bool) -> Wire:
-    event = choose(_KINDS)(choose)
+    event: Wire = choose(_KINDS)(choose)
     if malformed and choose((False,) * 7 + (True,)):
         _spoil(event, choose)
     return event

@@ -99,6 +99,8 @@ class ClientView:
             self._extend_tool_call(identified)
             return
         identified = {**chunk, "messageId": stream.id}
+        if not opens or "rawEvent" in chunk:
+            identified.setdefault("delta", "")  # the client makes it a CONTENT event in any case
         if opens:
             (self._start_text if stream.kind == "text" else self._start_reasoning)(identified)
         self._extend_message(identified)
@@ -129,12 +131,14 @@ class ClientView:
         if message is None or message["role"] == "activity":
             self._ignore(data, "no message has its id" if message is None else "the id is an activity's")
             return
-        held = message.get("content")
-        message["content"] = (held if isinstance(held, str) else "") + (data.get("delta") or "")
+        delta = data.get("delta")
+        if delta is not None:  # else an END, or a chunk that only opens the message
+            held = message.get("content")
+            message["content"] = (held if isinstance(held, str) else "") + delta
         _merge_metadata(message, data)
 
     def _end_message(self, data: JSONObject) -> None:
-        self._extend_message({**data, "delta": None})
+        self._extend_message({**data, "delta": None})  # the end may bring metadata
 
     # Tool calls.
 

@@ -71,7 +71,7 @@ def encode_event(event: AnyEvent, on_diagnostic: DiagnosticSink | None = None) -
         return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
     if flat:  # nothing but strings: neither null nor nesting to look for
         return data if data.isascii() else _escaped(data)
-    if _needs_repair(data, event):
+    if _needs_repair(data, event if build is _dump else value):
         return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
     return _escaped(data)
 
@@ -106,7 +106,7 @@ def _has_nan(value: Any) -> bool:
     for item in found:  # which grows meanwhile
         if isinstance(item, dict):
             values: Iterable[Any] = item.values()
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, (list, tuple)):
             values = item
         elif isinstance(item, BaseModel):  # as it is: in what pydantic makes of it NaN may be None already
             values = (*vars(item).values(), *(item.__pydantic_extra__ or {}).values())
@@ -121,7 +121,7 @@ def _has_nan(value: Any) -> bool:
             if isinstance(child, float):
                 if not math.isfinite(child):
                     return True
-            elif not isinstance(child, str | int) and id(child) not in seen:
+            elif not isinstance(child, (str, int)) and id(child) not in seen:
                 seen.add(id(child))
                 found.append(child)
     return False

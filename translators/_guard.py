@@ -15,6 +15,7 @@ from ag_ui.core import BaseEvent
 from pydantic import ValidationError
 
 from agui_pipeline.translators._base import Translator
+from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION
 from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink
 from agui_pipeline.translators._encode import encode_event
 from agui_pipeline.translators._errors import SequenceError
@@ -34,7 +35,6 @@ from agui_pipeline.translators.lifecycle import (
     RULES,
     SUBAGENT,
     TEXT,
-    THINKING,
     TOOL,
     Repair,
     Row,
@@ -160,15 +160,19 @@ class GuardTranslator(Translator):
 
     def _shaped(self, event: AnyEvent) -> AnyEvent | None:
         """Return an event whose fields are what they must be, as far as that is certain; None for none."""
-        if not isinstance(event, WireEvent):
+        if isinstance(event, WireEvent):
+            view = event
+        elif HAS_PROTOCOL_VERSION and not getattr(event, "__pydantic_extra__", None):
             return event  # a model, validated when it was made
-        found = misfits(event, self._run)
+        else:
+            view = decode_event(encode_event(event))  # an older SDK does not validate all that 1.0 demands
+        found = misfits(view, self._run)
         if not found:
             return event
         repaired: AnyEvent | None = event
         repair: Repair | None = None
         if all(misfit.fix is not None for misfit in found):
-            repaired = mended(event, found)
+            repaired = mended(view, found)
             repair = Repair.DROP if repaired is None else Repair.CHANGE
         words = "; ".join(str(misfit) for misfit in found[:_SHOWN])
         if len(found) > _SHOWN:
@@ -176,8 +180,8 @@ class GuardTranslator(Translator):
         self._note("malformed", words, event, repair)
         return repaired
 
-    def _put(self, event: AnyEvent, out: list[AnyEvent]) -> None:
-        """Let an event go out, with every repair that it needs before."""
+    def _put(self, event: AnyEvent, out: list[AnyEvent], *, ours: bool = False) -> None:
+        """Let an event go out, with every repair that it needs before. One of ours needs some, too, but no report."""
         for _ in range(_PATIENCE):
             violation = self._life.step(event)
             if violation is None:
@@ -186,8 +190,9 @@ class GuardTranslator(Translator):
                 if row is not None and (row.opens or row.run is row.type):
                     self._remember(row, event)
                 return
-            rule = violation.rule
-            self._note(rule, f"{violation.state}: {RULES[rule]}", event, violation.repair)
+            if not ours:
+                words = f"{violation.state}: {RULES[violation.rule]}"
+                self._note(violation.rule, words, event, violation.repair)
             repaired = self._repaired(violation, event, out)
             if repaired is None:
                 break
@@ -200,19 +205,19 @@ class GuardTranslator(Translator):
             case Repair.CHANGE:
                 return changed(event, violation.changes)
             case Repair.START_RUN:
-                self._put(self._run_started(), out)
+                self._put(self._run_started(), out, ours=True)
             case Repair.CLOSE_ALL:
                 self._close_all(out, _fates(event))
             case Repair.CLOSE_FIRST:
                 kind, id = _part_of(event)
-                self._put(_made(ENDERS[kind], _named(kind, id, owner_of(event))), out)
+                self._put(_made(ENDERS[kind], _named(kind, id, owner_of(event))), out, ours=True)
             case Repair.OPEN_FIRST:
                 kind, id = _part_of(event)
-                said = self._openers.get((kind, id), _UNTOLD.get(kind))
-                if said is None:
-                    return None
+                said = {**_UNTOLD.get(kind, _NOTHING), **self._openers.get((kind, id), _NOTHING)}
+                if kind == TOOL and not said:
+                    return None  # it needs a name, which nobody can invent
                 # With the event's own tag: another one would close the chunks of another lane.
-                self._put(_made(OPENERS[kind], {**_named(kind, id, owner_of(event)), **said}), out)
+                self._put(_made(OPENERS[kind], {**_named(kind, id, owner_of(event)), **said}), out, ours=True)
             case Repair.DROP:
                 return None
         return event
@@ -263,7 +268,9 @@ class GuardTranslator(Translator):
         self._note("pending-tool-calls", f"{len(pending) - len(left)} of {len(pending)} were taken out", event)
         if isinstance(outcome, Mapping):
             return replace(event, outcome={**outcome, "pendingToolCallIds": left})
-        return replace(event, outcome=outcome.model_copy(update={"pending_tool_call_ids": left}))
+        own = "pending_tool_call_ids" in type(outcome).model_fields  # an older SDK keeps it under its wire name
+        changes = {"pending_tool_call_ids" if own else "pendingToolCallIds": left}
+        return replace(event, outcome=outcome.model_copy(update=changes))
 
     def _as_meant(self, row: Row, event: AnyEvent) -> AnyEvent:
         """Name the stream that a chunk means, where the client would read something else into it."""
@@ -293,10 +300,10 @@ class GuardTranslator(Translator):
     def _ending(self, code: str, message: str) -> list[AnyEvent]:
         out: list[AnyEvent] = []
         if self._life.run is BEFORE:
-            self._put(self._run_started(), out)
+            self._put(self._run_started(), out, ours=True)
         failed = ("SUBAGENT_ERROR", {"message": ENDINGS[code], "code": code})
         self._close_all(out, lambda _subagent: failed)
-        self._put(_made("RUN_ERROR", {"message": message, "code": code}), out)
+        self._put(_made("RUN_ERROR", {"message": message, "code": code}), out, ours=True)
         return out
 
     def _close_all(self, out: list[AnyEvent], fate: Callable[[str], tuple[str, Mapping[str, Any]]]) -> None:
@@ -308,7 +315,7 @@ class GuardTranslator(Translator):
         """
         for part in reversed(self._life.open_parts()):
             name, fields = fate(part.id) if part.kind == SUBAGENT else (ENDERS[part.kind], _NOTHING)
-            self._put(_made(name, {**_named(part.kind, part.id, part.tag), **fields}), out)
+            self._put(_made(name, {**_named(part.kind, part.id, part.tag), **fields}), out, ours=True)
 
     def _run_started(self) -> AnyEvent:
         return _made(
@@ -354,12 +361,8 @@ _SAID: Final = {
     TOOL: (("tool_call_name", "toolCallName"), ("parent_message_id", "parentMessageId")),
 }
 """What an opener says beside the id, by attribute and wire name."""
-_UNTOLD: Final[Mapping[str, Mapping[str, Any]]] = {
-    TEXT: {"role": "assistant"},
-    REASONING: {"role": "reasoning"},
-    THINKING: _NOTHING,
-}
-"""What to open a part with of which nothing was said. A tool call needs a name, which nobody can invent."""
+_UNTOLD: Final = {TEXT: {"role": "assistant"}, REASONING: {"role": "reasoning"}}
+"""What to open a part with where its own opener did not say it. (Older clients want a role.)"""
 
 
 def _part_of(event: AnyEvent) -> tuple[str, Any]:

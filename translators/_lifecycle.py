@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from agui_pipeline.translators._events import AnyEvent, WireEvent
 from agui_pipeline.translators._lanes import ChunkStream, Lanes
 from agui_pipeline.translators._owners import ACTIVITY, Owners, field_of, name_of, owner_of, untagged
+from agui_pipeline.translators._shape_checks import LARGEST
 from agui_pipeline.translators.lifecycle import (
     ACTIVE,
     BEFORE,
@@ -363,7 +364,8 @@ def _plain(event: AnyEvent, wire_name: str, name: str, *, or_none: bool = False)
         tag = fields.get("subagentRunId")
         known = 2 + (id is not None) + (tag is not None)
         if len(fields) != known:  # what frameworks like to add
-            known += ("rawEvent" in fields) + (type(fields.get("timestamp")) is int)
+            timestamp = fields.get("timestamp")
+            known += ("rawEvent" in fields) + (type(timestamp) is int and -LARGEST <= timestamp <= LARGEST)
             if len(fields) != known:
                 return _ODD
     else:
@@ -371,6 +373,8 @@ def _plain(event: AnyEvent, wire_name: str, name: str, *, or_none: bool = False)
         id = fields.get(name)
         tag = fields.get("subagent_run_id")
         if fields.get("metadata") is not None or fields.get("timestamp") is not None:
+            return _ODD
+        if getattr(event, "__pydantic_extra__", None):  # the tag, to an SDK that does not know it
             return _ODD
         if or_none and any(fields.get(said) is not None for said in _ALL_SAID):
             return _ODD

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-_LARGEST: Final = 2**53 - 1
+LARGEST: Final = 2**53 - 1
 """The largest integer that JavaScript tells from its neighbour."""
 
 
@@ -116,7 +116,7 @@ class Choice(Check):
 
 
 class Whole(Check):
-    wanted = f"a whole number from 0 to {_LARGEST}"
+    wanted = f"a whole number from 0 to {LARGEST}"
 
     def look(self, value: Any, path: tuple[str | int, ...], found: list[Misfit]) -> None:
         if not _is_whole(value) or value < 0:
@@ -130,7 +130,7 @@ class Timestamp(Check):
 
     def look(self, value: Any, path: tuple[str | int, ...], found: list[Misfit]) -> None:
         if not _is_whole(value):
-            number = isinstance(value, float) and -_LARGEST <= value <= _LARGEST
+            number = isinstance(value, float) and -LARGEST <= value <= LARGEST
             found.append(self._misfit(value, path, (int(value),) if number else Removed))
 
 
@@ -300,9 +300,9 @@ def _foreign(value: Any, wanted: type | tuple[type, ...]) -> bool:
 def _is_whole(value: Any) -> bool:
     # JSON has one kind of number: 1.0 is whole.
     if type(value) is int:
-        return -_LARGEST <= value <= _LARGEST
+        return -LARGEST <= value <= LARGEST
     if type(value) is float:
-        return value.is_integer() and -_LARGEST <= value <= _LARGEST
+        return value.is_integer() and -LARGEST <= value <= LARGEST
     return not isinstance(value, _NATIVE)
 
 

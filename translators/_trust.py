@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -149,16 +149,14 @@ class _Screen:
         data = encode_json(value, _unsaid)
         if not self._within(limit, path, len(data), id=id):
             return False
-        deep = data.count(b"{") + data.count(b"[") > self._limits.max_depth  # a level takes a bracket
-        prototype = b'"__proto__":' in data or (b'"constructor":{' in data and b'"prototype":' in data)
-        if deep or prototype:
-            depth, polluting = _walked(loads(data))
-            if not self._within("max_depth", path, depth, id=id):
-                return False
-            if polluting:
-                why = "wanted no key '__proto__', and no 'constructor' that has a 'prototype'"
-                self._refuse("prototype-key", path, why, id=id)
-                return False
+        # A level takes a bracket, and a key is spelt out by our encoder: most values are cleared by these searches.
+        deep = data.count(b"{") + data.count(b"[") > self._limits.max_depth
+        if deep and not self._within("max_depth", path, sum(1 for _ in _levels(loads(data))), id=id):
+            return False
+        if b'"__proto__":' in data or (b'"constructor":{' in data and _constructs(loads(data))):
+            why = "wanted no key '__proto__', and no 'constructor' that has a 'prototype'"
+            self._refuse("prototype-key", path, why, id=id)
+            return False
         return True
 
     def _fields(self, model: BaseModel, path: str, id: str | None) -> bool:
@@ -334,9 +332,9 @@ class _Screen:
             self._refuse("file-source", path, "wanted inline data or a URL, got a file's id", id=id)
             return False
         if url is not None and scheme_of(url) not in self._rules.url_schemes:
-            wanted = " or ".join(self._rules.url_schemes) or "no URL at all"
-            why = f"wanted a URL of the scheme {wanted}, got {scheme_of(url) or 'none'}"
-            self._refuse("url", where, why, id=id)
+            schemes = " or ".join(self._rules.url_schemes)
+            wanted = f"a URL of the scheme {schemes}" if schemes else "inline data, no URL"
+            self._refuse("url", where, f"wanted {wanted}; got the scheme {scheme_of(url) or '(none)'}", id=id)
             return False
         return True
 
@@ -410,23 +408,26 @@ def _alias(model: BaseModel, name: str) -> str:
     return name if info is None or info.alias is None else info.alias
 
 
-def _walked(value: Any) -> tuple[int, bool]:
-    """Return how deep decoded JSON goes, and whether a key of it reaches a JavaScript object's prototype."""
-    deepest, polluting = 0, False
-    pending: list[tuple[Any, int]] = [(value, 1)]
-    while pending:
-        item, depth = pending.pop()
-        if isinstance(item, dict):
-            constructor = item.get("constructor")
-            polluting |= "__proto__" in item or (isinstance(constructor, dict) and "prototype" in constructor)
-            children: Sequence[Any] = tuple(item.values())
-        elif isinstance(item, list):
-            children = item
-        else:
-            continue
-        deepest = max(deepest, depth)
-        pending += [(child, depth + 1) for child in children]
-    return deepest, polluting
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """Give the objects and lists of decoded JSON, level by level."""
+    level = [value] if type(value) in _NESTING else []
+    while level:
+        yield level
+        level = [
+            child
+            for item in level
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) in _NESTING
+        ]
+
+
+_NESTING: Final = frozenset({dict, list})
+
+
+def _constructs(value: Any) -> bool:
+    """Whether some ``constructor`` of decoded JSON has a ``prototype``: the other way to every object's."""
+    constructors = (item.get("constructor") for level in _levels(value) for item in level if type(item) is dict)
+    return any(type(item) is dict and "prototype" in item for item in constructors)
 
 
 _IGNORED_BEFORE: Final = "".join(map(chr, range(0x21)))

@@ -66,7 +66,7 @@ def assert_valid_stream(events: Iterable[Any], *, complete: bool = True) -> None
         DecodeError: An item is no event.
 
     Example:
-        >>> assert_valid_stream(
+        >>> assert_valid_stream(  # doctest: +ELLIPSIS
         ...     [
         ...         {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
         ...         {"type": "STEP_STARTED", "stepName": "plan"},

@@ -143,7 +143,10 @@ async def test_a_client_that_reads_slowly_slows_the_app(chain: Any) -> None:
     app = Scripted(map(frame, many))
     agent = Agent(many)
     served: Any
-    for served, counted in ((wrapped(app, *chain), lambda: app.call.sent), (agent_app(agent, *chain), lambda: agent.sent)):
+    for served, counted in (
+        (wrapped(app, *chain), lambda: app.call.sent),
+        (agent_app(agent, *chain), lambda: agent.sent),
+    ):
         async with tidy():
             await run_asgi(served, body=BODY, reader=stuck)
             await tidied()
@@ -245,7 +248,7 @@ async def test_all_streams_of_a_loop_share_one_timer() -> None:
 
     async def one(interval: float, delay: float) -> None:
         await anyio.sleep(delay)
-        app = wrapped(Scripted([FRAMES[0], sleep(20), *FRAMES[1:]]), heartbeat=interval)
+        app = wrapped(Scripted([FRAMES[0], sleep(19.9), *FRAMES[1:]]), heartbeat=interval)
         responses[interval] = await ask(app)
 
     async with tidy():
@@ -260,7 +263,7 @@ async def test_all_streams_of_a_loop_share_one_timer() -> None:
         assert len(beats._streams) == 0
     for interval, response in responses.items():
         kept = [time for time, chunk in timed(response) if chunk == KEEP_ALIVE]
-        assert len(kept) == int(19.9 // interval)
+        assert len(kept) in (int(19.9 // (interval * 1.1)), int(19.9 // interval))
         for number, time in enumerate(kept, 1):
             assert number * interval <= time <= number * interval * 1.1 + 0.01
 

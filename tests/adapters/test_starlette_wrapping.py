@@ -154,7 +154,9 @@ async def test_wrapping_twice_works(make: Any) -> None:
     app = make()
     app.add_middleware(AGUIMiddleware, middleware=[Stage(Same)], paths=["/agent"])
     app.add_middleware(AGUIMiddleware, middleware=[EventThrottleMiddleware(), shout])
-    response = await ask(AGUIMiddleware(app, middleware=[A2UIMiddleware(pass_through="all", on_invalid="text")]), path="/agent")
+    response = await ask(
+        AGUIMiddleware(app, middleware=[A2UIMiddleware(pass_through="all", on_invalid="text")]), path="/agent"
+    )
     assert types(response)[0] == "RUN_STARTED"
     assert types(response)[-1] == "RUN_FINISHED"
     assert text(response).startswith("GRÜSSE,")

@@ -14,8 +14,7 @@ import trio
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware import Pipeline, Source, TranslatorMiddleware
-from agui_pipeline.translators import AnyEvent, Event, TimedTranslator, Translator
-from agui_pipeline.translators._input import run_input
+from agui_pipeline.translators import AnyEvent, Event, TimedTranslator, Translator, run_input
 
 INPUT = run_input("hello", thread_id="thread", run_id="run")
 HOLD = 0.05

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -22,7 +22,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return BACKENDS[request.param]()
 
 
-async def together(*runs: Callable[[], Awaitable[Any]]) -> None:
+async def together(*runs: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async with tidy(), anyio.create_task_group() as group:
         for run in runs:
             group.start_soon(run)

@@ -42,13 +42,12 @@ class _Odd:
         self._held: list[AnyEvent] = []
         self._count = 0
 
-    def _fed(self, event: Event) -> list[AnyEvent]:
+    def _hold(self, event: Event) -> None:
         oddity = self._oddity
         self._count += 1
         if self._count == oddity.raises_at:
             raise OopsError(f"{oddity.name} at {self._count}")
         self._held += [replace(event, value=f"{event.value}{oddity.name}")] * oddity.times
-        return self._let_go(len(self._held) - oddity.holds)
 
     def _let_go(self, count: int) -> list[AnyEvent]:
         count = max(count, 0)
@@ -77,17 +76,18 @@ class _Odd:
 
 class Odd(_Odd, Translator):
     def feed(self, event: Event) -> Iterable[AnyEvent]:
-        return self._fed(event)
+        self._hold(event)
+        return self._let_go(len(self._held) - self._oddity.holds)
 
 
 class OddTimed(_Odd, TimedTranslator):
-    """Holds for a time, too; its clock is virtual, so the times agree to the last digit."""
+    """Holds for a time, instead."""
 
     _until: float | None = None
 
     def feed(self, event: Event, now: float) -> Iterable[AnyEvent]:
-        out = [] if self._until is None or now < self._until else list(self.expire(now))
-        self._held += self._fed(event)
+        out = [] if self._until is None or now < self._until else self.expire(now)
+        self._hold(event)
         if self._until is None and self._held:
             assert self._oddity.hold_seconds is not None
             self._until = now + self._oddity.hold_seconds
@@ -96,7 +96,7 @@ class OddTimed(_Odd, TimedTranslator):
     def deadline(self) -> float | None:
         return self._until
 
-    def expire(self, now: float) -> Iterable[AnyEvent]:  # noqa: ARG002
+    def expire(self, now: float) -> list[AnyEvent]:  # noqa: ARG002
         self._until = None
         return self._let_go(len(self._held))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -23,8 +24,8 @@ from agui_pipeline.translators import (
     Translator,
     encode_sse,
     replace,
+    run_input,
 )
-from agui_pipeline.translators._input import run_input
 from tests.clocks import BACKENDS
 from tests.middleware.kit import (
     CHAINS,
@@ -428,7 +429,7 @@ async def test_an_error_in_an_event_that_only_the_end_of_the_text_completed_ends
 async def test_a_stage_is_flushed_once_or_failed_once(*, timed: bool) -> None:
     for script, end in ((customs(2), "flush"), ([*customs(2), OopsError()], "fail OopsError()")):
         calls: list[str] = []
-        chain = [Stage(lambda calls=calls: Counts(calls, 0)), *([Stage(Held)] if timed else [])]
+        chain = [Stage(partial(Counts, calls, 0)), *([Stage(Held)] if timed else [])]
         await collect(Pipeline(ScriptedAgent(script), *chain), INPUT, catch=True)
         assert calls == ["feed 1", "feed 2", end]
 

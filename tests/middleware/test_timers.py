@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -77,7 +78,7 @@ async def test_holding_stages_add_up_fused_and_apart() -> None:
 async def test_the_earliest_deadline_of_a_fused_chain_counts() -> None:
     agent = ScriptedAgent([custom(1), pause(10)])
     for seconds in ((1, 2, 3), (3, 2, 1), (2, 3, 1)):
-        assert await timed(Pipeline(agent, *[Stage(lambda s=s: Held(s)) for s in seconds])) == [(6, 1)]
+        assert await timed(Pipeline(agent, *[Stage(partial(Held, each)) for each in seconds])) == [(6, 1)]
 
 
 async def test_the_end_of_the_source_does_not_wait_for_the_time_to_be_over() -> None:

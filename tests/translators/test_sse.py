@@ -610,10 +610,15 @@ def test_a_byte_order_mark_that_is_text_is_sent_as_it_came() -> None:
 @settings(max_examples=100)
 @given(data=streams, places=places)
 @example(data=BOM + BOM + b"data: a\n\n", places=[])
+@example(data=b"\n" + BOM + b"\n\ndata: a\n\n", places=[])
 def test_a_stream_read_and_written_reads_the_same_and_holds_no_cr(data: bytes, places: list[int]) -> None:
     frames = decode(cut(data, places))
     sent = [encode_sse(frame) for frame in frames]
     assert b"\r" not in b"".join(sent)
     assert all(item.endswith(b"\n\n") or item in {b"\n", b""} for item in sent)
     again = decode([b"".join(sent)])
-    assert [fields(frame) for frame in again] == [fields(frame) for frame in frames if frame.raw != BOM]
+    # Frames without a field may become more or fewer: a byte order mark alone on a line is no line without it.
+    nothing = fields(SSEFrame())
+    assert [fields(frame) for frame in again if fields(frame) != nothing] == [
+        fields(frame) for frame in frames if fields(frame) != nothing
+    ]

@@ -63,6 +63,10 @@ def activity(content: Any, **more: Any) -> JSON:
 OTHER: JSON = {"type": "CUSTOM", "name": "n", "value": None}
 
 
+def deltas_of(events: Iterable[Any]) -> list[Any]:
+    return [event.delta for event in events]
+
+
 class Driver:
     """What the pipeline does with a throttle, and the times at which each event went out."""
 
@@ -103,7 +107,7 @@ def as_json(event: Any) -> JSON:
     if isinstance(event, WireEvent):
         return dict(event.data)
     loaded: JSON = json.loads(json.dumps(event.model_dump(mode="json", by_alias=True)))
-    return {key: value for key, value in loaded.items() if value is not None}
+    return {key: value for key, value in loaded.items() if value is not None or key in {"value", "snapshot"}}
 
 
 def burst(events: Sequence[Any], interval: float = INTERVAL) -> list[JSON]:
@@ -120,16 +124,16 @@ def burst(events: Sequence[Any], interval: float = INTERVAL) -> list[JSON]:
 
 
 def test_the_first_event_goes_out_at_once_and_what_follows_once_an_interval() -> None:
-    driver = Driver()
-    for number in range(10):
+    driver = Driver(interval=3.5)
+    for number in range(9):
         driver.feed(text(str(number)))
-        driver.wait(0.05)
+        driver.wait(1)
     driver.end()
     assert [(event["delta"], time) for event, time in zip(driver.sent, driver.times, strict=True)] == [
         ("0", 0.0),
-        ("1234", pytest.approx(0.2)),
-        ("5678", pytest.approx(0.4)),
-        ("9", pytest.approx(0.5)),
+        ("123", 3.5),
+        ("456", 7.0),
+        ("78", 9.0),
     ]
 
 
@@ -178,7 +182,7 @@ def test_a_late_timer_changes_nothing_but_the_time() -> None:
     throttle = ThrottleTranslator(INTERVAL)
     throttle.feed(decode_event(text("a")), 0)
     throttle.feed(decode_event(text("b")), 0.1)
-    assert [event.delta for event in throttle.expire(3.0)] == ["b"]
+    assert deltas_of(throttle.expire(3.0)) == ["b"]
     assert throttle.feed(decode_event(text("c")), 3.1) == ()
     assert throttle.deadline() == pytest.approx(3.0 + INTERVAL)
 
@@ -225,7 +229,7 @@ def test_a_failing_source_delivers_what_is_held() -> None:
     driver.feed(text("par"), text("ti"), text("al"))
     error = RuntimeError("boom")
     events, passed_on = driver.throttle.fail(error)
-    assert [event.delta for event in events] == ["tial"]
+    assert deltas_of(events) == ["tial"]
     assert passed_on is error
 
 
@@ -486,8 +490,10 @@ def test_what_merged_alone_is_the_event_itself() -> None:
     events = [decode_event(json.dumps(event, indent=1)) for event in (text("a"), text("b"), patch(add("/a")))]
     last = decode_event(b'{ "type": "STATE_SNAPSHOT", "snapshot": {"big": 12345678901234567890123} }')
     driver.feed(*events, decode_event({"type": "STATE_SNAPSHOT", "snapshot": 1}), last)
+    final = decode_event(activity({}, timestamp=2))
+    driver.feed(decode_event(activity({}, timestamp=1)), final)
     driver.end()
-    assert all(out is event for out, event in zip(driver.out, [*events, last], strict=True))
+    assert all(out is event for out, event in zip(driver.out, [*events, last, final], strict=True))
 
 
 # Models
@@ -624,6 +630,13 @@ def test_what_goes_before_a_half_takes_the_metadata_along() -> None:
     assert driver.sent == [text("a", metadata={"k": 1}, rawEvent=[1]), text("😀", rawEvent=[2])]
 
 
+def test_a_half_alone_opens_no_window() -> None:
+    driver = Driver()
+    driver.feed(text(HIGH), text(LOW))
+    assert driver.sent == [text("😀")]
+    assert driver.times == [0.0]
+
+
 def test_the_timer_keeps_a_half_back() -> None:
     driver = Driver()
     driver.feed(text("a"), text("b" + HIGH))
@@ -646,6 +659,7 @@ def test_an_empty_delta_does_not_tear_the_halves_apart() -> None:
 def test_a_half_goes_out_before_what_flushes_it() -> None:
     driver = Driver()
     driver.feed(text("a" + HIGH), OTHER, text(LOW))
+    driver.end()
     assert driver.sent == [text("a"), text(HIGH), OTHER, text(LOW)]
 
 
@@ -737,7 +751,7 @@ def test_what_was_held_comes_before_the_failure() -> None:
     driver = Driver()
     driver.feed({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}, text("par"), text("ti"), text("al"))
     events, error = driver.throttle.fail(RuntimeError("boom"))
-    assert [event.delta for event in events] == ["tial"]
+    assert deltas_of(events) == ["tial"]
     assert str(error) == "boom"
 
 
@@ -833,7 +847,7 @@ riders = st.one_of(
     st.just({}),
     st.builds(lambda key, value: {"metadata": {key: value}}, st.sampled_from("kl"), st.integers(0, 3) | st.none()),
     st.builds(lambda number: {"rawEvent": number}, st.integers()),
-    st.builds(lambda number: {"timestamp": number}, st.integers(0)),
+    st.builds(lambda number: {"timestamp": number}, st.integers(0, 2**50)),
     st.builds(lambda number: {"newField": number}, st.integers(0, 1)),
 )
 deltas = st.sampled_from(["", "a", "b ", "😀", HIGH, LOW, "x" + HIGH, LOW + "y", HIGH + LOW, "é"])
@@ -879,10 +893,10 @@ streams = st.lists(
 
 
 def is_half(event: JSON) -> bool:
-    return event.get("delta") in {HIGH}
+    return event.get("delta") == HIGH
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(streams, st.sampled_from([0, 0.1, 0.1, 1.0]), st.sampled_from([0, 0, 1, 3]), st.booleans())
 def test_any_run_at_any_pace_means_the_same(
     stream: list[tuple[JSON, float]], interval: float, min_chars: int, timers: bool
@@ -903,7 +917,6 @@ def test_any_run_at_any_pace_means_the_same(
     originals = [event for event, _ in stream]
     assert len(driver.out) <= len(originals) + sum(delta.endswith(HIGH) for delta in texts_of(originals))
     assert comparable(driver.sent) == comparable(originals)
-    assert all("newField" in event or event["type"] for event in driver.sent)
 
 
 def as_held(driver: Driver) -> list[JSON]:
@@ -949,10 +962,7 @@ def test_models_and_wire_events_are_treated_alike(stream: list[tuple[JSON, float
     wires = [decode_event(event) for event, _ in stream if event["type"] in EVENT_CLASSES]
     events = [typed(wire) for wire in wires]
     assert comparable(burst(events)) == comparable(burst(wires))
-    kinds: dict[bool, list[Any]] = {True: [], False: []}
-    for kind, items in ((True, wires), (False, events)):
-        kinds[kind] = [str.__str__(event["type"]) for event in burst(items)]
-    assert kinds[True] == kinds[False]
+    assert [event["type"] for event in burst(events)] == [event["type"] for event in burst(wires)]
 
 
 def test_the_other_events_of_the_sdk_are_not_held_either() -> None:

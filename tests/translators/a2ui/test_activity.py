@@ -314,6 +314,13 @@ def test_even_if_the_first_is_gone() -> None:
     assert ids(Thread().run(*gone)) == ["a2ui-surface-m", "a2ui-surface-m", "a2ui-surface-m-b"]
 
 
+def test_a_message_id_that_comes_again_in_another_run_is_another_message() -> None:
+    first = message(lines(create("a"), components(surface="a"), delete("a")))
+    second = message(lines(create("b"), components(surface="b")))
+    events = translate([*run_of(*first), *run_of(*second)], carrier="activity").events
+    assert ids([event for event in events if "messageId" in event]) == ["a2ui-surface-m"] * 3
+
+
 def test_the_message_that_created_it_counts_not_the_one_that_completed_it() -> None:
     events = run_of(*message(lines(create()), id="m1"), *message(lines(components()), id="m2"))
     assert ids(translate(events, carrier="activity").events[1:-1]) == ["a2ui-surface-m1"]

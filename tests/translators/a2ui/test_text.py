@@ -107,6 +107,13 @@ def test_metadata_of_a_held_delta_goes_on_with_its_text() -> None:
     )
 
 
+def test_metadata_of_a2ui_text_goes_on_with_the_prose_behind_it() -> None:
+    events = run_of(start(), content("Hi\n"), content(RECORD + "\n", metadata={"a": 1}), content("there"), end())
+    assert translate(events, **CHAT).events == run_of(
+        start(), content("Hi\n"), custom(BEGIN), content("there", metadata={"a": 1}), end()
+    )
+
+
 def test_metadata_that_is_left_over_goes_on_with_the_end() -> None:
     events = run_of(start(), content("Hi\n"), content(RECORD, metadata={"a": 1}), end(metadata={"b": 2}))
     assert translate(events, **CHAT).events == run_of(
@@ -253,6 +260,15 @@ def test_an_untagged_chunk_finds_its_message_by_id() -> None:
 def test_an_untagged_chunk_without_id_continues_the_only_stream() -> None:
     events = run_of(chunk(RECORD[:9], "m", subagentRunId="sub"), chunk(RECORD[9:]))
     assert translate(events, **CHAT).events == run_of(custom(BEGIN, subagentRunId="sub"))
+
+
+def test_where_several_streams_could_be_meant_none_is_taken() -> None:
+    """The client refuses such a chunk; here it is reported, and no message gets another's text."""
+    half = RECORD[:9]
+    events = run_of(chunk(half, "m1", subagentRunId="s1"), chunk(half, "m2", subagentRunId="s2"), chunk(RECORD[9:]))
+    result = translate(events, on_invalid="raw")
+    assert result.codes == ["a2ui.sequence", "a2ui.broken", "a2ui.broken"]
+    assert raw(BEGIN) not in result.events
 
 
 def test_it_is_named_where_the_client_could_take_it_for_anothers() -> None:
