@@ -69,11 +69,10 @@ def encode_event(event: AnyEvent, on_diagnostic: DiagnosticSink | None = None) -
         data = orjson.dumps(value, _default, _OPTIONS)
     except Exception:  # noqa: BLE001 - orjson, a field that is not there, or somebody's own serializer
         return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
-    if flat:  # nothing but strings: neither null nor nesting to look for
-        return data if data.isascii() else _escaped(data)
-    if _needs_repair(data, event if build is _dump else value):
+    # Flat: nothing but strings, so neither null nor nesting to look for.
+    if not flat and _needs_repair(data, event if build is _dump else value):
         return _encode_slowly(_opened(event), on_diagnostic, _type_of(event))
-    return _escaped(data)
+    return data if data.isascii() else _escaped(data)
 
 
 def encode_json(value: Any, on_diagnostic: DiagnosticSink | None = None, event_type: str | None = None) -> bytes:
@@ -92,39 +91,62 @@ def _escaped(data: bytes) -> bytes:
     return data
 
 
+_SHALLOW: Final = 2 * _MAX_DEPTH
+"""Bytes that cannot nest too deep: each level takes two brackets. Only larger events pay for a closer look."""
+
+
 def _needs_repair(data: bytes, value: Any) -> bool:
     """Whether orjson let something pass that needs a diagnostic: a NaN (it says null), or nesting past the limit."""
-    if b"null" in data and _has_nan(value):
+    if data.rfind(b"null") >= 0 and _has_nan(value):  # on large data `rfind` is twice as fast as `in`
         return True
-    # So many levels take so many brackets, and those so many bytes: only large events pay for the counting.
-    return len(data) > 2 * _MAX_DEPTH and data.count(b"{") + data.count(b"[") > _MAX_DEPTH and _too_deep(value)
+    return len(data) > _SHALLOW and data.count(b"{") + data.count(b"[") > _MAX_DEPTH and _too_deep(value)
 
 
 def _has_nan(value: Any) -> bool:
-    found = [value]
-    seen = {id(value)}  # a model may hold what it does not send, such as its parent
+    """Whether one of the floats in what orjson took was NaN or an infinity."""
+    found: list[Any] = [(value,)]
     for item in found:  # which grows meanwhile
-        if isinstance(item, dict):
-            values: Iterable[Any] = item.values()
-        elif isinstance(item, (list, tuple)):
-            values = item
-        elif isinstance(item, BaseModel):  # as it is: in what pydantic makes of it NaN may be None already
-            values = (*vars(item).values(), *(item.__pydantic_extra__ or {}).values())
-        else:
-            try:
-                values = (item.value if isinstance(item, Enum) else _default(item),)
-            except Exception:  # noqa: BLE001 - somebody's object or serializer: look the slow way
-                return True
-        for child in values:
-            if type(child) in _WITHOUT_FLOATS:
+        for child in item.values() if type(item) is dict else item:
+            kind = type(child)
+            if kind in _WITHOUT_FLOATS:
                 continue
+            if kind is dict or kind is list:
+                found.append(child)
+            elif kind is float:
+                if not math.isfinite(child):
+                    return True
+            elif _object_has_nan(child):
+                return True
+    return False
+
+
+def _object_has_nan(value: Any) -> bool:
+    found: list[Any] = [(value,)]
+    seen: set[int] = set()  # a model may hold what it does not send, such as its parent
+    for item in found:  # which grows meanwhile
+        for child in item:
             if isinstance(child, float):
                 if not math.isfinite(child):
                     return True
-            elif not isinstance(child, (str, int)) and id(child) not in seen:
+            elif type(child) not in _WITHOUT_FLOATS and id(child) not in seen:
                 seen.add(id(child))
-                found.append(child)
+                try:
+                    found.append(_children(child))
+                except Exception:  # noqa: BLE001 - somebody's object or serializer: look the slow way
+                    return True
     return False
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, BaseModel):  # as it is: in what pydantic makes of it NaN may be None already
+        return (*vars(value).values(), *(value.__pydantic_extra__ or {}).values())
+    if isinstance(value, (str, int)):
+        return ()
+    if isinstance(value, (list, tuple)):
+        return value
+    return (value.value if isinstance(value, Enum) else _default(value),)
 
 
 _WITHOUT_FLOATS: Final = frozenset({str, int, bool, type(None)})
@@ -159,18 +181,16 @@ _builders: Final[dict[type, _Builder]] = {}
 
 
 def _builder(cls: type) -> _Builder:
-    """Make, and remember, the function that turns an instance of a class into a dict with wire names.
+    """Return what turns an instance of a class into a dict with wire names. The SDK's classes are remembered.
 
     It also says whether all values are strings.
     """
     if not issubclass(cls, BaseModel):
-        build: _Builder = _foreign
-    elif not issubclass(cls, ConfiguredBaseModel) or _serializes_itself(cls):
-        build = _dump
-    else:
-        build = _generated(cls)
-    _builders[cls] = build
-    return build
+        return _foreign
+    if not issubclass(cls, ConfiguredBaseModel):
+        return _dump
+    _builders[cls] = _dump if _serializes_itself(cls) else _generated(cls)
+    return _builders[cls]
 
 
 def _foreign(event: Any) -> tuple[dict[str, Any], bool]:
@@ -240,9 +260,10 @@ def _generated(cls: type[BaseModel]) -> _Builder:
 
 def _default(value: Any) -> Any:
     """Give orjson something it knows: the SDK's nested models as events are, everything else as pydantic would."""
-    if isinstance(value, ConfiguredBaseModel):
-        return (_builders.get(type(value)) or _builder(type(value)))(value)[0]
-    return to_jsonable_python(value, by_alias=True)
+    build = _builders.get(type(value))
+    if build is None and isinstance(value, ConfiguredBaseModel):
+        build = _builder(type(value))
+    return to_jsonable_python(value, by_alias=True) if build is None else build(value)[0]
 
 
 def _type_of(event: Any) -> str | None:

@@ -61,7 +61,7 @@ class Part(NamedTuple):
     Attributes:
         kind: A key of `PARTS`.
         id: Its id; the name of a step; the `subagentRunId` of a subagent.
-        tag: The tag that its end must not contradict.
+        tag: The tag of what opened it. (A snapshot may have given it to somebody else since.)
         order: Grows with every part that is opened.
     """
 
@@ -149,12 +149,7 @@ class Lifecycle:
         """
         pending = {stream[:2] for stream in self.lanes.values()}
         parts = [part for of_kind in self._open.values() for part in of_kind.values() if part[:2] not in pending]
-        parts.sort(key=lambda part: part.order)
-        # A snapshot may have given a part to somebody else since.
-        return [part if self._agrees(part) else part._replace(tag=None) for part in parts]
-
-    def _agrees(self, part: Part) -> bool:
-        return not self._owners.keeps(part.kind) or self._owners.agree(part.kind, part.id, part.tag)
+        return sorted(parts, key=lambda part: part.order)
 
     # Parts.
 

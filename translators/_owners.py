@@ -62,13 +62,11 @@ class Owners:
         """Whether parts of this kind have owners that outlive them."""
         return kind in self._of
 
-    def agree(self, kind: str, id: str, tag: str | None) -> bool:
-        """Whether a tag says nothing against what is known."""
-        return tag is None or self._of[kind].get(id, tag) == tag
-
     def check(self, kind: str, id: str, tag: str | None) -> Violation | None:
         """Return what is wrong with the tag of an event about something that was opened before, or never."""
-        return None if self.agree(kind, id, tag) else untagged(kind, self._of[kind][id])
+        if tag is None or self._of[kind].get(id, tag) == tag:
+            return None
+        return untagged(kind, self._of[kind][id])
 
     def check_encrypted(self, subtype: Any, id: str, tag: str | None) -> Violation | None:
         """The same for an encrypted value, which may belong to a tool call, a message, or a reasoning message."""

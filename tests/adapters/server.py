@@ -116,7 +116,7 @@ def until(condition: Callable[[], Any]) -> None:
 
 
 class Client:
-    """A client on a bare socket, which leaves when it likes: with a reset, as browsers that are closed do, or nicely."""
+    """A client on a bare socket, which leaves when it likes: nicely, or with a reset, as a client that crashed."""
 
     def __init__(self, server: Server, body: bytes = BODY, *, announced: int | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)

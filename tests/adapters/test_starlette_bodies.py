@@ -23,7 +23,7 @@ JSON = {"content-type": "application/json"}
 LIMIT = 2000
 
 
-async def forbidden(input: Any, next: Source) -> Any:  # noqa: RUF029 - a stage is an async generator
+async def forbidden(_input: Any, _next: Source) -> Any:
     raise AssertionError("this request must not meet the chain")
     yield
 
@@ -72,7 +72,7 @@ async def test_a_strict_wrapping_refuses_what_is_no_input(body: Any, headers: An
 
 
 @each_body
-async def test_any_other_wrapping_lets_it_pass_untouched(body: Any, headers: Any, status: int, message: str) -> None:
+async def test_any_other_wrapping_lets_it_pass_untouched(body: Any, headers: Any, status: int, message: str) -> None:  # noqa: ARG001
     diagnostics: list[Diagnostic] = []
     parts = pieces(body, 100) if isinstance(body, bytes) else body
     for served in (Scripted(), Scripted([b"text"], headers=[(b"content-type", b"text/plain")])):
@@ -110,7 +110,7 @@ async def test_a_body_that_its_headers_rule_out_is_not_read() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 202, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -228,7 +228,8 @@ async def test_a_body_that_breaks_off_runs_nothing(parts: list[bytes]) -> None:
     for served in (wrapped(app), wrapped(app, on_unparsable="reject"), agent_app(agent)):
         response = await run_asgi(served, body=parts, body_complete=False, headers=JSON)
         assert (response.exception, response.status) == (None, None)
-    assert app.calls == agent.inputs == []
+    assert app.calls == []
+    assert agent.inputs == []
 
 
 async def test_a_body_that_breaks_off_past_the_limit_is_the_apps_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -12,7 +12,7 @@ import anyio
 import pytest
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app
+from agui_pipeline.adapters.starlette import agent_app
 from agui_pipeline.adapters.testing import ASGIResponse, run_asgi
 from agui_pipeline.middleware import EventThrottleMiddleware, Source
 from agui_pipeline.translators import Diagnostic, Event, SourceError
@@ -36,7 +36,7 @@ from tests.adapters.apps import (
 )
 from tests.adapters.apps import Source as Agent
 from tests.clocks import BACKENDS
-from tests.middleware.kit import Held, OopsError, Raises, Same, Stage, in_asyncio, passing, tidy
+from tests.middleware.kit import Held, OopsError, Raises, Same, Stage, in_asyncio, tidy
 
 pytestmark = pytest.mark.anyio
 
@@ -246,7 +246,7 @@ def raising(position: int, error: Exception) -> dict[str, Any]:
         if count < position:
             raise error
 
-    def at_once(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+    def at_once(_input: RunAgentInput, _next: Source) -> AsyncIterator[Event]:
         raise error
 
     at = position if position <= len(RUN) else None
@@ -351,6 +351,28 @@ async def test_an_error_that_a_stage_answers_still_reaches_the_server() -> None:
     assert types(response) == [TYPES[0], TYPES[-1]]
 
 
+async def test_an_error_of_a_cleanup_and_one_of_the_app_are_both_told(caplog: pytest.LogCaptureFixture) -> None:
+    of_cleanup, of_app = OopsError("of a cleanup"), OopsError("of the app, while it was cancelled")
+
+    async def clumsy(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+        try:
+            async for event in next(input):
+                yield event
+        finally:
+            raise of_cleanup
+
+    async def stubborn(_call: Call, _receive: Any, _send: Any) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise of_app
+
+    response = await served(wrapped(Scripted([*FRAMES, stubborn]), clumsy, first(2)))
+    assert response.exception is of_cleanup
+    assert types(response) == TYPES[:2]
+    assert [record.exc_info and record.exc_info[1] for record in caplog.records] == [of_app]
+
+
 async def test_what_stages_hold_is_delivered_before_the_error() -> None:
     error = OopsError("of the app")
     app = wrapped(Scripted([*FRAMES[:4], error]), EventThrottleMiddleware(interval=5))
@@ -363,7 +385,7 @@ async def test_what_stages_hold_is_delivered_before_the_error() -> None:
 
 
 async def test_a_chain_that_never_calls_the_app() -> None:
-    async def cached(input: RunAgentInput, next: Source) -> AsyncIterator[Any]:
+    async def cached(_input: RunAgentInput, _next: Source) -> AsyncIterator[Any]:
         for event in RUN:
             yield event
 
@@ -376,7 +398,7 @@ async def test_a_chain_that_never_calls_the_app() -> None:
 
 
 async def test_a_chain_that_gives_nothing_and_calls_nothing_is_an_error() -> None:
-    async def silent(input: RunAgentInput, next: Source) -> AsyncIterator[Any]:
+    async def silent(_input: RunAgentInput, _next: Source) -> AsyncIterator[Any]:
         return
         yield
 
@@ -466,7 +488,7 @@ async def test_a_stage_that_closes_a_complete_app_does_not_cut_its_background_wo
 
 
 async def test_a_chain_may_call_the_app_again() -> None:
-    scripts = iter([[FRAMES[0], OopsError("the first time")], FRAMES])
+    scripts: Iterator[list[Any]] = iter([[FRAMES[0], OopsError("the first time")], FRAMES])
     apps: list[Scripted] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -499,13 +521,14 @@ async def test_an_app_that_fails_when_the_chain_has_begun_the_response(how: str)
             yield event
 
     error = OopsError("secret")
-    script: list[Any] = {
+    scripts: dict[str, list[Any]] = {
         "answers": [b'{"detail":"no"}'],
         "raises": [b'{"det', error],
         "stops": [b"x", "stop"],
         "returns": ["start", "stop"],
-    }.get(how, ["stop"])
-    app = Scripted(script, status=422, headers=[(b"content-type", b"application/json")])
+        "never starts": ["stop"],
+    }
+    app = Scripted(scripts[how], status=422, headers=[(b"content-type", b"application/json")])
     response = await served(wrapped(app, greeting))
     assert response.status == 200
     assert types(response) == ["RUN_STARTED", "RUN_ERROR"]
@@ -579,13 +602,13 @@ async def test_an_outer_cancellation_ends_the_app_whatever_it_does() -> None:
         await anyio.sleep_forever()
 
     for script, headers in (
-        ([*FRAMES, wait], None),
-        ([*FRAMES, background], None),
+        ([*FRAMES, wait], SSE),
+        ([*FRAMES, background], SSE),
         ([b"plain", wait], []),
         ([b"plain", background], []),
     ):
         for chain in CHAINS.values():
-            app = Scripted(script, **({} if headers is None else {"headers": headers}))
+            app = Scripted(script, headers=headers)
             async with tidy():
                 with anyio.move_on_after(1) as scope:
                     await run_asgi(wrapped(app, *chain), body=BODY)

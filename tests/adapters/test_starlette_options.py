@@ -13,7 +13,7 @@ from tests.adapters.apps import RUN
 from tests.middleware.kit import passing
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
+async def app(_scope: Any, _receive: Any, _send: Any) -> None:
     raise AssertionError
 
 
@@ -49,7 +49,7 @@ WRAPPING: list[tuple[str, Any, str]] = [
     ("middleware", A2UIMiddleware(), "a single stage: put it in a list"),
     ("middleware", passing, "a single stage: put it in a list"),
     ("middleware", A2UIMiddleware, "is a class"),
-    ("middleware", lambda request: [], "(request, body) -> sequence"),
+    ("middleware", lambda _request: [], "(request, body) -> sequence"),
     ("middleware", Pipeline(RUN), "(request, body) -> sequence"),
 ]
 
@@ -67,13 +67,13 @@ def test_wrapping_refuses_a_wrong_option(name: str, value: Any, wanted: str) -> 
 def test_serving_refuses_a_wrong_option(name: str, value: Any, wanted: str) -> None:
     for make in (agent_endpoint, agent_app):
         with pytest.raises(ConfigurationError) as caught:
-            make(RUN, **{name: value})  # type: ignore[operator]
+            make(RUN, **{name: value})
         assert name in str(caught.value)
         assert repr(value) in str(caught.value)
         assert wanted in str(caught.value)
 
 
-@pytest.mark.parametrize("stage", [5, "a2ui", A2UIMiddleware, None, lambda input: None])
+@pytest.mark.parametrize("stage", [5, "a2ui", A2UIMiddleware, None, lambda _input: None])
 def test_a_stage_that_is_none_is_refused(stage: Any) -> None:
     for make in (lambda: AGUIMiddleware(app, middleware=[stage]), lambda: agent_app(RUN, stage)):
         with pytest.raises(ConfigurationError, match="middleware"):
@@ -88,4 +88,4 @@ def test_a_source_that_is_none_is_refused(source: Any) -> None:
 
 def test_options_are_keywords() -> None:
     with pytest.raises(TypeError):
-        AGUIMiddleware(app, [EventThrottleMiddleware()])  # type: ignore[misc]
+        AGUIMiddleware(app, [EventThrottleMiddleware()])  # type: ignore[call-arg]

@@ -1,8 +1,8 @@
-"""When things are sent: at once, together where they are ready together, no faster than the client reads; heartbeats."""
+"""When things are sent: at once, together where they are ready together, as fast as the client reads; heartbeats."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
@@ -56,7 +56,9 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 
 def timed(response: ASGIResponse) -> list[tuple[float, bytes]]:
     """What came when, counted from the first."""
-    return [(round(time - response.times[0], 3), chunk) for time, chunk in zip(response.times, response.chunks)]
+    return [
+        (round(time - response.times[0], 3), chunk) for time, chunk in zip(response.times, response.chunks, strict=True)
+    ]
 
 
 # Batches.
@@ -84,27 +86,31 @@ async def test_nothing_ready_waits_for_what_is_not(chain: Any) -> None:
     response = await ask(wrapped(Scripted(script), *chain))
     assert timed(response) == [(float(second), one) for second, one in enumerate(FRAMES)]
 
-    script = [part for one in RUN for part in (one, lambda: anyio.sleep(1))]
-    response = await ask(agent_app(Agent(script), *chain))
+    agent = Agent([part for one in RUN for part in (one, lambda: anyio.sleep(1))])
+    response = await ask(agent_app(agent, *chain))
     assert [time for time, _ in timed(response)] == list(range(len(RUN)))
 
 
 async def test_the_start_of_the_response_goes_out_at_once() -> None:
-    started: list[float] = []
+    def noting(app: Any, started: list[float]) -> Any:
+        async def noted(scope: Any, receive: Any, send: Any) -> None:
+            async def sent(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    started.append(anyio.current_time())
+                await send(message)
 
-    async def noting(scope: Any, receive: Any, send: Any) -> None:
-        async def noted(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                started.append(anyio.current_time())
-            await send(message)
+            await app(scope, receive, sent)
 
-        await app(scope, receive, noted)
+        return noted
 
-    app: Any
-    for app in (wrapped(Scripted(["start", sleep(5), *FRAMES]), passing), agent_app([*RUN], passing)):
+    for app in (
+        wrapped(Scripted(["start", sleep(5), *FRAMES]), passing),
+        agent_app(Agent([lambda: anyio.sleep(5), *RUN]), passing),
+    ):
+        started: list[float] = []
         before = anyio.current_time()
-        await ask(noting)
-        assert started.pop() == pytest.approx(before, abs=1e-6)
+        await ask(noting(app, started))
+        assert started == [pytest.approx(before, abs=1e-6)]
 
 
 async def test_a_function_stage_that_sleeps_keeps_nothing_waiting() -> None:
@@ -134,21 +140,23 @@ async def test_a_client_that_reads_slowly_slows_the_app(chain: Any) -> None:
     many = customs(5000)
     under_way: list[int] = []
 
-    async def stuck(response: ASGIResponse) -> None:
-        if response.events:
-            await anyio.sleep(10)
-            under_way.append(counted() - len(response.events))
-            response.disconnect()
+    def stuck(sent: Callable[[], int]) -> Any:
+        async def reader(response: ASGIResponse) -> None:
+            if response.events:
+                await anyio.sleep(10)
+                under_way.append(sent() - len(response.events))
+                response.disconnect()
+
+        return reader
 
     app = Scripted(map(frame, many))
     agent = Agent(many)
-    served: Any
-    for served, counted in (
-        (wrapped(app, *chain), lambda: app.call.sent),
-        (agent_app(agent, *chain), lambda: agent.sent),
+    for served, reader in (
+        (wrapped(app, *chain), stuck(lambda: app.call.sent)),
+        (agent_app(agent, *chain), stuck(lambda: agent.sent)),
     ):
         async with tidy():
-            await run_asgi(served, body=BODY, reader=stuck)
+            await run_asgi(served, body=BODY, reader=reader)
             await tidied()
         assert 0 < under_way.pop() <= AHEAD
 
@@ -261,11 +269,11 @@ async def test_all_streams_of_a_loop_share_one_timer() -> None:
         await tidied()
         assert heartbeats() is beats
         assert len(beats._streams) == 0
-    for interval, response in responses.items():
+    for every, response in responses.items():
         kept = [time for time, chunk in timed(response) if chunk == KEEP_ALIVE]
-        assert len(kept) in (int(19.9 // (interval * 1.1)), int(19.9 // interval))
+        assert len(kept) in (int(19.9 // (every * 1.1)), int(19.9 // every))
         for number, time in enumerate(kept, 1):
-            assert number * interval <= time <= number * interval * 1.1 + 0.01
+            assert number * every <= time <= number * every * 1.1 + 0.01
 
 
 async def test_a_stream_that_begins_when_another_has_just_ended_is_kept_alive() -> None:

@@ -67,13 +67,13 @@ async def test_the_request_is_known_to_the_chain_the_app_and_the_agent() -> None
     async def noting(_call: Call, _receive: Any, _send: Any) -> None:
         note("app")
 
-    async def agent(input: RunAgentInput) -> AsyncIterator[Any]:
+    async def agent(_input: RunAgentInput) -> AsyncIterator[Any]:
         note("agent")
         for event in RUN:
             yield event
         note("end of the agent")
 
-    def per_request(request: Request, body: Any) -> Any:
+    def per_request(request: Request, _body: Any) -> Any:
         note("callable")
         assert request is current_request()
         return [stage, Noting(Held), stage]
@@ -185,7 +185,7 @@ async def test_a_chain_is_made_for_each_request() -> None:
         def __call__(self, request: Request, body: Any) -> Any:
             return (stage for stage in chain(request, body))
 
-    for make in (chain, slowly, Maker(), Maker().__call__, lambda request, body: chain(request, body)):
+    for make in (chain, slowly, Maker(), Maker().__call__):
         app = AGUIMiddleware(Scripted([part for one in FRAMES for part in (one, sleep(0.1))]), middleware=make)
         texts: dict[str, str] = {}
 
@@ -201,7 +201,7 @@ async def test_a_chain_is_made_for_each_request() -> None:
 
 @pytest.mark.parametrize("kind", [HTTPException, FastAPIHTTPException])
 async def test_a_chain_can_refuse_a_request_before_the_stream(kind: Any) -> None:
-    async def guarded(request: Request, body: Any) -> list[Any]:
+    async def guarded(request: Request, _body: Any) -> list[Any]:
         if request.headers.get("authorization") != "Bearer x":
             raise kind(429, "try later", headers={"Retry-After": "7"})
         return []
@@ -223,7 +223,7 @@ async def test_a_chain_can_refuse_a_request_before_the_stream(kind: Any) -> None
 
 
 async def test_a_refusal_without_a_body_has_none() -> None:
-    def nothing(request: Request, body: Any) -> list[Any]:
+    def nothing(_request: Request, _body: Any) -> list[Any]:
         raise HTTPException(204, headers={"X-Y": "z"})
 
     response = await ask(AGUIMiddleware(Scripted(), middleware=nothing))
@@ -256,10 +256,15 @@ async def test_a_callable_gets_the_body_as_far_as_it_was_read() -> None:
 async def test_a_callable_that_fails_is_answered_by_the_server() -> None:
     error = OopsError("of the callable")
 
-    def failing(request: Request, body: Any) -> list[Any]:
+    def failing(_request: Request, _body: Any) -> list[Any]:
         raise error
 
-    for make, raised in ((failing, error), (lambda request, body: None, None), (lambda request, body: [5], None)):
+    makers: list[tuple[Any, Any]] = [
+        (failing, error),
+        (lambda _request, _body: None, None),
+        (lambda _request, _body: [5], None),
+    ]
+    for make, raised in makers:
         app = Scripted()
         response = await run_asgi(AGUIMiddleware(app, middleware=make), body=BODY)
         assert response.status is None
@@ -351,7 +356,7 @@ async def test_a_fastapi_application_keeps_its_dependencies_with_yield_open_duri
         opened.append("closed")
 
     @app.post("/agent")
-    async def endpoint(input_data: RunAgentInput, used: str = Depends(connection)) -> StreamingResponse:  # noqa: FAST002
+    async def endpoint(input_data: RunAgentInput, used: str = Depends(connection)) -> StreamingResponse:  # noqa: ARG001, FAST002
         async def frames() -> AsyncIterator[bytes]:
             for event in FRAMES:
                 opened.append(used)

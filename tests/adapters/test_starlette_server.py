@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -153,33 +154,41 @@ def test_an_answer_without_events_is_not_touched(server: Server) -> None:
 
 @each_chain
 @pytest.mark.parametrize("reset", [False, True], ids=["close", "reset"])
-def test_a_client_that_leaves_ends_the_run(server: Server, chain: list[Any], reset: bool) -> None:
+def test_a_client_that_leaves_ends_the_run(server: Server, chain: list[Any], *, reset: bool) -> None:
     for position in POSITIONS[1:]:
         app = Scripted([*FRAMES[:position], wait])
+        run_and_leave(server, wrapped(app, *chain), position, reset=reset)
+        until(partial(cleaned, app))
+        assert app.call.cancelled == 1
+
         agent = Agent([*RUN[:position], lambda: asyncio.sleep(1000)])
-        for served, ended in ((wrapped(app, *chain), lambda: app.calls), (agent_app(agent, *chain), lambda: [agent])):
-            server.app = served
-            client = Client(server)
-            assert [event.type for event in client.events(position)] == TYPES[:position]
-            client.leave(reset=reset)
-            until(lambda: ended()[0].cleaned)
-            assert ended()[0].cancelled == 1
+        run_and_leave(server, agent_app(agent, *chain), position, reset=reset)
+        until(partial(cleaned, agent))
+        assert agent.cancelled == 1
 
 
 @each_chain
 def test_a_detached_run_goes_on(server: Server, chain: list[Any]) -> None:
     app = Scripted([*FRAMES[:2], sleep(0.05), *FRAMES[2:]])
+    run_and_leave(server, wrapped(app, *chain, on_disconnect="detach"), 2)
+    until(lambda: app.call.cleaned)
+    assert (app.call.cancelled, app.call.sent) == (0, len(RUN))
+
     agent = Agent([*RUN[:2], lambda: asyncio.sleep(0.05), *RUN[2:]])
-    for served, ended in (
-        (wrapped(app, *chain, on_disconnect="detach"), lambda: app.calls),
-        (agent_app(agent, *chain, on_disconnect="detach"), lambda: [agent]),
-    ):
-        server.app = served
-        client = Client(server)
-        client.events(2)
-        client.leave()
-        until(lambda: ended()[0].cleaned)
-        assert (ended()[0].cancelled, ended()[0].sent) == (0, len(RUN))
+    run_and_leave(server, agent_app(agent, *chain, on_disconnect="detach"), 2)
+    until(lambda: agent.cleaned)
+    assert (agent.cancelled, agent.sent) == (0, len(RUN))
+
+
+def cleaned(run: Any) -> bool:
+    return bool(run.call.cleaned if isinstance(run, Scripted) else run.cleaned)
+
+
+def run_and_leave(server: Server, app: Any, position: int, *, reset: bool = False) -> None:
+    server.app = app
+    client = Client(server)
+    assert [event.type for event in client.events(position)] == TYPES[:position]
+    client.leave(reset=reset)
 
 
 def test_a_client_that_leaves_before_the_app_answers_ends_it(server: Server) -> None:
@@ -207,23 +216,27 @@ def test_a_client_that_stops_reading_stops_the_run(server: Server, chain: list[A
     big = [event | {"value": "x" * 20_000} for event in customs(1000)]
     app = Scripted(map(frame, big))
     agent = Agent(big)
-    for served, run in ((wrapped(app, *chain), lambda: app.calls), (agent_app(agent, *chain), lambda: [agent])):
+    runs: list[tuple[Any, Callable[[], Any]]] = [
+        (wrapped(app, *chain), lambda: app.call),
+        (agent_app(agent, *chain), lambda: agent),
+    ]
+    for served, run in runs:
         server.app = served
         client = Client(server)
         client.events(1)
-        stuck = steady(lambda: run()[0].sent)
+        stuck = steady(run)
         assert stuck < len(big)
         client.leave(reset=True)
-        until(lambda: run()[0].cleaned)
-        assert run()[0].sent == stuck
+        until(partial(cleaned, run()))
+        assert run().sent == stuck
 
 
-def steady(count: Callable[[], int]) -> int:
-    """Return a count once it has stopped: the buffers of the machine are full then."""
+def steady(run: Callable[[], Any]) -> int:
+    """Return how much was sent once that has stopped: the buffers of the machine are full then."""
     while True:
-        before = count()
+        before: int = run().sent
         time.sleep(0.1)
-        if count() == before > 0:
+        if run().sent == before > 0:
             return before
 
 
@@ -321,7 +334,7 @@ def test_middleware_of_starlette_around_and_inside(server: Server) -> None:
     for order in ((Header, AGUIMiddleware), (AGUIMiddleware, Header)):
         app = Starlette(routes=[Route("/", endpoint, methods=["POST"])])
         for middleware in order:
-            app.add_middleware(middleware, **({"middleware": [stage]} if middleware is AGUIMiddleware else {}))  # type: ignore[arg-type]
+            app.add_middleware(middleware, **({"middleware": [stage]} if middleware is AGUIMiddleware else {}))
         server.app = app
         response = server.post(headers={"x-user": "ada"})
         assert (response.content, response.headers["x-dispatched"]) == (STREAM, "yes")

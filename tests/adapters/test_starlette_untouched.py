@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,7 +26,7 @@ from tests.adapters.apps import BODY, FRAMES, SSE, STREAM, Scripted, ask, types,
 pytestmark = pytest.mark.anyio
 
 
-async def forbidden(input: Any, next: Source) -> Any:  # noqa: RUF029 - a stage is an async generator
+async def forbidden(_input: Any, _next: Source) -> Any:
     raise AssertionError("this request must not meet the chain")
     yield
 
@@ -159,7 +160,7 @@ async def test_requests_to_other_paths_keep_their_own_receive_and_send() -> None
 
     call: Any = ({"type": "http", "method": "POST", "path": "/other", "headers": []}, object(), object())
     await AGUIMiddleware(app, paths=["/agent"])(*call)
-    assert all(one is other for one, other in zip(seen[0], call))
+    assert all(one is other for one, other in zip(seen[0], call, strict=True))
 
 
 def test_lifespan_and_websockets_pass() -> None:
@@ -180,10 +181,12 @@ def test_lifespan_and_websockets_pass() -> None:
             await inner(scope, receive, send)
 
     inner = Starlette(routes=[WebSocketRoute("/ws", echo)])
-    with TestClient(AGUIMiddleware(lifespan, middleware=[forbidden])) as client:
-        with client.websocket_connect("/ws") as websocket:
-            websocket.send_text("hello")
-            assert websocket.receive_text() == "hello"
+    with (
+        TestClient(AGUIMiddleware(lifespan, middleware=[forbidden])) as client,
+        client.websocket_connect("/ws") as websocket,
+    ):
+        websocket.send_text("hello")
+        assert websocket.receive_text() == "hello"
     assert events == ["lifespan.startup", "lifespan.shutdown"]
 
 
@@ -201,7 +204,7 @@ async def test_files_pass(tmp_path: Path) -> None:
     assert (response.chunks, response.headers.raw) == (bare.chunks, bare.headers.raw)
 
     # Where the server would take the path alone, the file comes in chunks: no answer may pass by unread.
-    extensions = {"extensions": {"http.response.pathsend": {}}}
+    extensions: dict[str, Any] = {"extensions": {"http.response.pathsend": {}}}
     response = await ask(wrapped(app), path="/agent", scope=extensions)
     assert response.body == bare.body
 
@@ -243,7 +246,7 @@ async def test_the_background_work_of_other_answers_runs() -> None:
     done: list[int] = []
 
     async def work() -> None:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         done.append(1)
 
     async def endpoint(request: Request) -> Response:

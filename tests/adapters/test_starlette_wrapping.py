@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from ag_ui.core import (
     EventType,
@@ -26,6 +28,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app, agent_endpoint
@@ -83,7 +86,7 @@ async def with_crlf(request: Request) -> EventSourceResponse:
             if number == 3:
                 await anyio.sleep(0.08)
 
-    return EventSourceResponse(frames(), ping=0.05)  # type: ignore[arg-type]
+    return EventSourceResponse(frames(), ping=0.05)
 
 
 def fastapi_app() -> FastAPI:
@@ -154,9 +157,7 @@ async def test_wrapping_twice_works(make: Any) -> None:
     app = make()
     app.add_middleware(AGUIMiddleware, middleware=[Stage(Same)], paths=["/agent"])
     app.add_middleware(AGUIMiddleware, middleware=[EventThrottleMiddleware(), shout])
-    response = await ask(
-        AGUIMiddleware(app, middleware=[A2UIMiddleware(pass_through="all", on_invalid="text")]), path="/agent"
-    )
+    response = await ask(AGUIMiddleware(app, middleware=[A2UIMiddleware.chat()]), path="/agent")
     assert types(response)[0] == "RUN_STARTED"
     assert types(response)[-1] == "RUN_FINISHED"
     assert text(response).startswith("GRÜSSE,")
@@ -169,6 +170,22 @@ async def test_pings_of_the_app_go_on() -> None:
     assert all(ping.startswith(b": ping") and ping.endswith(b"\n\n") for ping in pings)
     named = [one for one in response.frames if one.id is not None]
     assert [(one.event, one.id) for one in named] == [("message", "1"), ("message", "3"), ("message", "5")]
+
+
+@each_app
+def test_the_test_clients_of_frameworks_see_a_wrapped_endpoint_whole(make: Any) -> None:
+    with TestClient(AGUIMiddleware(make(), middleware=[shout])) as client:
+        response = client.post("/agent", content=BODY, headers={"content-type": "application/json"})
+    assert response.status_code == 200
+    assert "GRÜSSE, " in response.text
+    assert "RUN_FINISHED" in response.text
+
+
+async def test_a_transport_that_calls_the_app_sees_a_wrapped_endpoint_whole() -> None:
+    transport = httpx.ASGITransport(AGUIMiddleware(starlette_app(plain), middleware=[shout]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        response = await client.post("/agent", content=BODY, headers={"content-type": "application/json"})
+    assert "GRÜSSE, " in response.text
 
 
 # Chunks.
@@ -201,7 +218,7 @@ async def test_the_cut_of_the_chunks_does_not_matter(chunks: list[Any]) -> None:
 def test_any_cut_gives_the_same_stream(data: st.DataObject) -> None:
     stream = data.draw(st.sampled_from([STREAM, CRLF]))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))) | {0, len(stream)})
-    chunks = [stream[start:end] for start, end in zip(cuts, cuts[1:])]
+    chunks = [stream[start:end] for start, end in pairwise(cuts)]
     response = anyio.run(ask, wrapped(Scripted(chunks), Stage(Same)))
     assert response.body == STREAM
 
@@ -333,7 +350,7 @@ async def test_an_endpoint_serves_under_a_mount_and_as_a_route() -> None:
     app = Starlette(routes=[Route("/route", endpoint), Mount("/mount", agent_app(RUN, shout, path="/agent"))])
     fast = FastAPI()
     fast.mount("/fast", endpoint)
-    fast.add_route("/route", endpoint)
+    fast.add_route("/route", endpoint)  # type: ignore[arg-type]
     for served, path in ((app, "/route"), (app, "/mount/agent"), (fast, "/fast/"), (fast, "/route"), (endpoint, "/x")):
         response = await ask(served, path=path)
         assert text(response) == "GRÜSSE, 世界", path
@@ -364,7 +381,7 @@ async def test_what_the_router_notes_in_the_scope_is_seen_outside() -> None:
 async def test_the_app_gets_the_input_that_the_chain_hands_on() -> None:
     class Prepared(Stage):
         def __init__(self) -> None:
-            super().__init__(Same, lambda input: input.model_copy(update={"state": {"n": 2}}))
+            super().__init__(Same, lambda given: given.model_copy(update={"state": {"n": 2}}))
 
     async def renaming(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
         async for event in next(input.model_copy(update={"thread_id": "other"})):

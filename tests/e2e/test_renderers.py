@@ -19,7 +19,7 @@ from tests.e2e.harness import HERE, install_client, serve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page, Request
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +93,14 @@ def open_form(browser: Browser, demo: str, name: str, path: str, find: Callable[
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
     page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("request", lambda request: None if request.url.startswith((demo, "data:")) else faults.append(request.url))
-    page.on("request", lambda request: form.requests.append(request.post_data_json) if request.post_data else None)
+
+    def on_request(request: Request) -> None:
+        if not request.url.startswith((demo, "data:")):
+            faults.append(request.url)
+        if request.post_data is not None:
+            form.requests.append(json.loads(request.post_data))
+
+    page.on("request", on_request)
     page.goto(f"{demo}/renderers/{name}.html?agent={path}")
     page.get_by_role("button", name="Ask").click()
     yield form
@@ -113,7 +119,7 @@ def custom_form(browser: Browser, demo: str) -> Iterator[Form]:
 
 
 def compute_twice(form: Form) -> None:
-    """12 × 7, then 12 × 8 with nothing typed but the 8."""
+    """12 times 7, then 12 times 8 with nothing typed but the 8."""
     from playwright.sync_api import expect
 
     expect(form.page.get_by_role("heading", name="Calculator")).to_be_visible()

@@ -156,9 +156,6 @@ CHAINS: dict[str, Callable[[Any], Pipeline]] = {
 """Every way in which a chain can be put together, around a source."""
 
 
-gc.freeze()  # what is imported by now is no garbage: else each `gc.collect` here looks through all of it
-
-
 def in_asyncio() -> bool:
     return sniffio.current_async_library() == "asyncio"
 
@@ -169,7 +166,7 @@ async def tidy() -> AsyncIterator[None]:
     if not in_asyncio():
         tasks = trio.lowlevel.current_statistics().tasks_living
         yield
-        gc.collect()
+        gc.collect(1)  # the young: what is left of the run; a full collection costs more than the run
         after = trio.lowlevel.current_statistics()
         assert after.tasks_living == tasks
         assert after.seconds_to_next_deadline == math.inf
@@ -181,7 +178,7 @@ async def tidy() -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     try:
         yield
-        gc.collect()
+        gc.collect(1)  # the young: what is left of the run; a full collection costs more than the run
     finally:
         loop.set_exception_handler(handler)
     assert asyncio.all_tasks() == before

@@ -56,10 +56,10 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return BACKENDS[request.param]()
 
 
-@pytest.fixture
-def asyncio_only(anyio_backend: Any) -> None:
-    if anyio_backend[0] != "asyncio":
-        pytest.skip("cancelling a task natively is asyncio's")
+def on_asyncio_only(test: Any) -> Any:
+    """Cancelling a task natively is asyncio's."""
+    backend = pytest.param(BACKENDS["asyncio"](), id="asyncio")
+    return pytest.mark.usefixtures("anyio_backend")(pytest.mark.parametrize("anyio_backend", [backend])(test))
 
 
 def waiting(position: int) -> list[Any]:
@@ -69,7 +69,7 @@ def waiting(position: int) -> list[Any]:
 
 def ready(position: int) -> list[Any]:
     """A script with more events than a pump reads ahead."""
-    return customs(position + 1000)
+    return customs(position + 200)
 
 
 async def read_all(events: AsyncIterator[Any], into: list[Any]) -> None:
@@ -146,7 +146,7 @@ async def test_a_cancelled_scope_ends_the_readers_own_wait(chain: Chain) -> None
 
 
 @each_chain
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_cancelled_task_ends_promptly(chain: Chain) -> None:
     for script, position in SCRIPTS:
         agent = ScriptedAgent([pause(1), *script(position)])
@@ -204,7 +204,7 @@ async def test_a_run_that_nobody_reads_opens_nothing(chain: Chain) -> None:
 
 
 @each_chain
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_dropped_run_ends_its_source(chain: Chain) -> None:
     for script in (waiting, ready):
         agent = ScriptedAgent(script(1))
@@ -212,7 +212,7 @@ async def test_a_dropped_run_ends_its_source(chain: Chain) -> None:
             run = chain(agent)(INPUT)
             await anext(run)
             del run
-            gc.collect()
+            gc.collect(1)
             await asyncio.sleep(1)
             assert (agent.started, agent.running) == (1, 0)
 
@@ -227,7 +227,7 @@ async def test_a_dropped_run_ends_its_source_with_trios_own_warning(chain: Chain
 
     async def drop() -> None:
         runs.clear()
-        gc.collect()
+        gc.collect(1)
         await anyio.sleep(0.01)
 
     with pytest.warns(ResourceWarning, match="garbage collected before it had been exhausted"):
@@ -236,7 +236,7 @@ async def test_a_dropped_run_ends_its_source_with_trios_own_warning(chain: Chain
 
 
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_second_cancellation_does_not_leave_the_source_behind(name: str) -> None:
     """In a chain with a pump it does not even cut the source's cleanup short."""
     cleaned = False
@@ -293,7 +293,7 @@ async def test_an_exception_that_is_no_error_leaves_as_itself(chain: Chain) -> N
 
 
 @each_chain
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_source_that_cancels_itself_does_not_read_as_a_clean_end(chain: Chain) -> None:
     for position in POSITIONS:
         error = asyncio.CancelledError("of the source")
@@ -324,7 +324,7 @@ async def test_a_cancel_scope_inside_the_source_is_its_own_affair(chain: Chain) 
 
 
 @each_chain
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_source_that_swallows_a_cancellation_is_stopped_at_its_next_event(chain: Chain) -> None:
     closed = False
     got: list[Any] = []
@@ -395,7 +395,7 @@ async def test_the_sources_cleanup_has_run_before_open_exits(chain: Chain, way: 
 
 @each_chain
 @each_way
-@pytest.mark.usefixtures("asyncio_only")
+@on_asyncio_only
 async def test_a_plain_finally_may_await_on_asyncio(chain: Chain, way: str) -> None:
     done: list[str] = []
 
@@ -570,7 +570,7 @@ def test_a_run_left_open_when_asyncio_run_returns_is_closed(
     tasks: list[asyncio.Task[None]] = []
     with caplog.at_level(logging.DEBUG, "asyncio"), asyncio.Runner(loop_factory=JumpingLoop) as runner:
         runner.run(main())
-    gc.collect()
+    gc.collect(1)
     assert agent.running == 0
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
@@ -588,7 +588,7 @@ def test_a_run_that_no_task_reads_when_asyncio_run_returns_is_closed(
 
     with caplog.at_level(logging.DEBUG, "asyncio"), asyncio.Runner(loop_factory=JumpingLoop) as runner:
         runner.run(main())
-    gc.collect()
+    gc.collect(1)
     assert agent.running == 0
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 

@@ -41,7 +41,7 @@ class LineJoiner:
         return lines
 
     def _add(self, text: str, lines: list[Line]) -> None:
-        if not self._size and self._whole:
+        if not self._size:
             text = text.lstrip(LINE_WHITE)
         if not text:
             return

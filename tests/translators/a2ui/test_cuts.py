@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agui_pipeline.translators import AnyEvent, decode_event
 from agui_pipeline.translators.a2ui import A2UIContext, A2UILimits
+from agui_pipeline.translators.a2ui._lines import Line, LineJoiner
 from tests.translators.a2ui.streams import (
     BEGIN,
     DATA,
@@ -109,3 +110,16 @@ def test_other_events_in_between_change_nothing(text: str, points: list[int], ot
     passed = translate(mixed, **CHAT).events
     passed = [event for event in passed if event["type"] != "STATE_DELTA"]
     assert joined(passed) == joined(translate(events, on_invalid="text").events)
+
+
+@given(text=st.text(alphabet=" a\n\r\u3000", max_size=40), points=points, limit=st.integers(1, 5))
+def test_lines_are_joined_and_parted_the_same_way(text: str, points: list[int], limit: int) -> None:
+    def read(parts: list[str]) -> list[Line]:
+        joiner = LineJoiner(limit)
+        return [line for part in parts for line in joiner.feed(part)] + joiner.flush()
+
+    found = read([text])
+    assert read(cut(text, points)) == found
+    assert read(list(text)) == found
+    assert all(0 < len(line.text) <= limit for line in found)
+    assert sum(line.text.count("a") for line in found) == text.count("a")

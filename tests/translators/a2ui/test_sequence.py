@@ -245,7 +245,7 @@ def test_of_an_error_in_a_chunk_stream_nothing_follows_either() -> None:
         {"type": "STATE_DELTA", "delta": []},
         start("n"),
         end("n"),
-        chunk("x", "n"),
+        chunk(lines(DELETE), "n"),
         {"type": "TOOL_CALL_CHUNK"},
     ):
         result = translate(

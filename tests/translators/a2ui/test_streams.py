@@ -61,6 +61,14 @@ CASES = {
         run_of(*message(f"\r\n  \n  {json.dumps(DATA)}  \r\n\n", f"{json.dumps(BEGIN)}\r", "\n")),
         run_of(raw(DATA), raw(BEGIN)),
     ),
+    "prose before a tag on its line is a line": Case(
+        run_of(*message(f"Here: <a2ui-json>{json.dumps(BEGIN)}</a2ui-json> and\nthere")),
+        run_of(raw("Here:"), raw(BEGIN), raw("and"), raw("there")),
+    ),
+    "prose on both sides of a tag is one": Case(
+        run_of(*message("one <a2ui-json>two\n<a2ui-json>\nthree")),
+        run_of(raw("one two"), raw("three")),
+    ),
     "a line that is no JSON travels as a string": Case(
         run_of(*message("Here is your form:\n" + lines(BEGIN))),
         run_of(raw("Here is your form:"), raw(BEGIN)),
