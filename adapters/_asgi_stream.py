@@ -143,7 +143,8 @@ class Stream:
         self.unread.set()
         if self.aside:
             self._tell()
-        elif not self._detach:
+        elif not (self._detach or self.writer.finished):
+            # The last `send` is let alone: some servers say that the client is gone while it still tidies up.
             self._block.interrupt()
 
     def _tell(self) -> None:

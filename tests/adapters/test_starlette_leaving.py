@@ -447,6 +447,33 @@ async def test_a_failure_is_not_lost_where_the_client_is_gone_with_the_last_byte
 
 
 @both_modes
+@each_chain
+async def test_the_last_send_is_not_cut_short(chain: Any, mode: str) -> None:
+    """hypercorn tells the app of the disconnect while the last `send` still closes the connection."""
+    for app in (wrapped(Scripted(), *chain, on_disconnect=mode), agent_app(RUN, *chain, on_disconnect=mode)):
+        pending: list[Message] = [{"type": "http.request", "body": BODY, "more_body": False}]
+        over = anyio.Event()
+        closed: list[bool] = []
+
+        async def receive(pending: list[Message] = pending, over: anyio.Event = over) -> Message:
+            if pending:
+                return pending.pop()
+            await over.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message, over: anyio.Event = over, closed: list[bool] = closed) -> None:
+            if message["type"] == "http.response.body" and not message["more_body"]:
+                over.set()
+                await anyio.sleep(1)
+                closed.append(True)
+
+        async with tidy():
+            await app({"type": "http", "method": "POST", "path": "/", "headers": []}, receive, send)
+            await tidied()
+        assert closed == [True]
+
+
+@both_modes
 async def test_background_work_goes_on_when_the_client_leaves(mode: str) -> None:
     done: list[str] = []
 

@@ -12,10 +12,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Route, WebSocketRoute
-from starlette.testclient import TestClient
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message
-from starlette.websockets import WebSocket
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware
 from agui_pipeline.adapters.testing import run_asgi
@@ -163,31 +161,25 @@ async def test_requests_to_other_paths_keep_their_own_receive_and_send() -> None
     assert all(one is other for one, other in zip(seen[0], call, strict=True))
 
 
-def test_lifespan_and_websockets_pass() -> None:
-    events: list[str] = []
+@pytest.mark.parametrize("kind", ["lifespan", "websocket"])
+async def test_lifespan_and_websockets_pass(kind: str) -> None:
+    incoming: list[Message] = [{"type": f"{kind}.{name}"} for name in ("one", "two")]
+    sent: list[Message] = []
 
-    async def echo(websocket: WebSocket) -> None:
-        await websocket.accept()
-        await websocket.send_text(await websocket.receive_text())
-        await websocket.close()
+    async def receive() -> Message:
+        return incoming.pop(0)
 
-    async def lifespan(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            events.append((await receive())["type"])
-            await send({"type": "lifespan.startup.complete"})
-            events.append((await receive())["type"])
-            await send({"type": "lifespan.shutdown.complete"})
-        else:
-            await inner(scope, receive, send)
+    async def send(message: Message) -> None:
+        sent.append(message)
 
-    inner = Starlette(routes=[WebSocketRoute("/ws", echo)])
-    with (
-        TestClient(AGUIMiddleware(lifespan, middleware=[forbidden])) as client,
-        client.websocket_connect("/ws") as websocket,
-    ):
-        websocket.send_text("hello")
-        assert websocket.receive_text() == "hello"
-    assert events == ["lifespan.startup", "lifespan.shutdown"]
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope is given
+        await send({**await receive(), "answer": 1})
+        await send({**await receive(), "answer": 2})
+
+    given: Any = {"type": kind, "path": "/agent", "headers": []}
+    await AGUIMiddleware(app, middleware=[forbidden], paths=lambda _scope: True)(given, receive, send)
+    assert sent == [{"type": f"{kind}.one", "answer": 1}, {"type": f"{kind}.two", "answer": 2}]
 
 
 async def test_files_pass(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app, agent_endpoint
@@ -170,15 +169,6 @@ async def test_pings_of_the_app_go_on() -> None:
     assert all(ping.startswith(b": ping") and ping.endswith(b"\n\n") for ping in pings)
     named = [one for one in response.frames if one.id is not None]
     assert [(one.event, one.id) for one in named] == [("message", "1"), ("message", "3"), ("message", "5")]
-
-
-@each_app
-def test_the_test_clients_of_frameworks_see_a_wrapped_endpoint_whole(make: Any) -> None:
-    with TestClient(AGUIMiddleware(make(), middleware=[shout])) as client:
-        response = client.post("/agent", content=BODY, headers={"content-type": "application/json"})
-    assert response.status_code == 200
-    assert "GRÜSSE, " in response.text
-    assert "RUN_FINISHED" in response.text
 
 
 async def test_a_transport_that_calls_the_app_sees_a_wrapped_endpoint_whole() -> None:

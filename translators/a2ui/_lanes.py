@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from agui_pipeline.translators._compat import HAS_SUBAGENTS
 from agui_pipeline.translators._events import AnyEvent, replace
 
 if TYPE_CHECKING:
@@ -157,4 +158,6 @@ def restated(chunk: AnyEvent, opener: AnyEvent | None, lane: str | None) -> AnyE
 def subagent_of(event: AnyEvent) -> str | None:
     """Return whose event it is; None for the parent agent."""
     owner = getattr(event, "subagent_run_id", None)
+    if owner is None and not HAS_SUBAGENTS:  # a model that does not know the field keeps it under its wire name
+        owner = getattr(event, "subagentRunId", None)
     return owner if isinstance(owner, str) else None
