@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.lowlevel
@@ -25,7 +25,8 @@ from agui_pipeline.middleware._drive import cancellations
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
-from agui_pipeline.translators import Diagnostic, DiagnosticSink, SSEFrame, encode_sse
+from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, SSEFrame, encode_sse
+from agui_pipeline.translators._reporting import raised_later
 
 _logger = logging.getLogger("agui_pipeline")
 
@@ -90,6 +91,7 @@ class Stream:
         self._over = False  # whether the chain has ended
         self._holds = False  # whether the chain has given an event that waits for the response to start
         self._error: BaseException | None = None  # what ended the chain
+        self._raised_later: list[BaseException] = []
         self._terminal = False  # whether the run's terminal event was written
         self._foreign = False  # whether the stream speaks another dialect than AG-UI
 
@@ -193,6 +195,7 @@ class Stream:
                 producer.error = exc  # its own doing
             except Exception as exc:  # noqa: BLE001 - raised by `run`, after the stream has ended
                 producer.error = exc
+                self._raised_later.append(exc)
             finally:
                 channel.end(producer.error)
 
@@ -220,6 +223,7 @@ class Stream:
             Exception: What a stage or a producer raised, unwrapped, after the stream was ended properly.
         """
         self._task = _current_task()
+        raised_later.set(self._raised_later)
         watcher = spawn(self._watch, "agui_pipeline.watcher")
         segment = Segment()
         leaving: BaseException | None = None
@@ -301,29 +305,39 @@ class Stream:
         place = segment.reserve()  # `start` leaves a chain without stages to its caller
         events = self._pipeline.start(input, segment)
         segment.fill(place, events)
+        writer = self.writer
+        add = writer.add
+        direct = self._direct  # a function stage may sleep with events behind it unsent
         async for item in events:
             if block.interrupted:  # and a stage has swallowed that
                 return
             kind = type(item)
-            await self._put((item,) if kind in EVENT_TYPES or kind is SSEFrame else intake.take(item))
+            if writer.started and (kind in EVENT_TYPES or kind is SSEFrame):
+                if add(self._encoded(item)) or direct:
+                    await writer.flush()
+            else:
+                await self._put(intake.take(item) if kind not in EVENT_TYPES and kind is not SSEFrame else (item,))
         await self._put(intake.flush())
 
-    async def _put(self, events: Iterable[Any]) -> None:
+    async def _put(self, events: Iterable[AnyEvent | SSEFrame]) -> None:
         writer = self.writer
         for event in events:
             if not writer.started:
                 self._holds = True
                 if not await self._started():
                     return
-            if type(event) is SSEFrame:
-                self._foreign = True
-            elif event.type in _TERMINAL:
-                self._terminal = True
-            elif event.type == "RUN_STARTED":
-                self._terminal = False
-            # A function stage may sleep with events behind it unsent.
-            if writer.add(encode_sse(event, self.sink)) or self._direct:
+            if writer.add(self._encoded(event)) or self._direct:
                 await writer.flush()
+
+    def _encoded(self, event: AnyEvent | SSEFrame) -> bytes:
+        """Return an event's frame, and note what it says of the run."""
+        if isinstance(event, SSEFrame):
+            self._foreign = True
+        elif event.type in _TERMINAL:
+            self._terminal = True
+        elif event.type == "RUN_STARTED":
+            self._terminal = False
+        return encode_sse(event, self.sink)
 
     async def _started(self) -> bool:
         """See that the response has started: by the app, or here where the chain has not called it, or has ended it.

@@ -28,7 +28,7 @@ from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator
-from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
+from agui_pipeline.translators import ConfigurationError, DecodeError, Diagnostic, DiagnosticSink, LimitError
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._input import ParsedInput
@@ -135,14 +135,11 @@ class AGUIMiddleware:
             return
         options = self._options
         sink = run_sink(options.on_diagnostic)
-        if scope["method"] != "POST":
+        if not self._meets_chain(scope["method"]):
             await self.app(scope, receive, _observed(send, sink, "method", f"it answers a {scope['method']}"))
             return
         body, parsed = await _read(scope, receive, options.max_body)
         if body.disconnected:
-            return
-        if isinstance(parsed, Refusal) and self._reject:
-            await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return
         rest = _Rest(receive)
         request = Request(scope, body.tee(rest))
@@ -154,7 +151,11 @@ class AGUIMiddleware:
             except HTTPException as exc:
                 await _http_error(exc)(scope, receive, send)
                 return
+            parsed = _admitted(pipeline, parsed)
             if isinstance(parsed, Refusal):
+                if self._reject or pipeline.protects:
+                    await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
+                    return
                 observed = _observed(send, sink, parsed.code, "its request could not be read", parsed.message)
                 await self.app(scope, body.replay(receive), observed)
                 return
@@ -175,6 +176,11 @@ class AGUIMiddleware:
             await stream.run(parsed.input)
         finally:
             _request.reset(token)
+
+    def _meets_chain(self, method: str) -> bool:
+        """Whether a method's body is read as an input: POST, and what else has one where a stage must see it all."""
+        protected = self._pipeline is None or self._pipeline.protects
+        return method == "POST" or (protected and method in ("PUT", "PATCH"))
 
     async def _made(self, request: Request, body: Body) -> Pipeline:
         assert self._stages_for is not None  # noqa: S101 - one of the two was set
@@ -205,6 +211,19 @@ async def _read(scope: Scope, receive: Receive, limit: int) -> tuple[Body, Parse
         return Body(), refusal
     body = await read_body(scope, receive, limit)
     return body, parse_body(body, limit)
+
+
+def _admitted(pipeline: Pipeline, parsed: ParsedInput | Refusal) -> ParsedInput | Refusal:
+    """Ask the chain whether it would start a run with the input."""
+    if isinstance(parsed, Refusal):
+        return parsed
+    try:
+        pipeline.admit(parsed.input)
+    except LimitError as exc:
+        return Refusal(413, "refused_input", str(exc))
+    except DecodeError as exc:
+        return Refusal(400, "refused_input", str(exc))
+    return parsed
 
 
 class _Options:
@@ -323,6 +342,7 @@ class AgentEndpoint:
         body, parsed = await _read(scope, receive, options.max_body)
         if body.disconnected:
             return
+        parsed = _admitted(self._pipeline, parsed)
         if isinstance(parsed, Refusal):
             await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return

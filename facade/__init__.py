@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from agui_pipeline.adapters.starlette import current_request as current_request
     from agui_pipeline.middleware import A2UIMiddleware as A2UIMiddleware
     from agui_pipeline.middleware import EventThrottleMiddleware as EventThrottleMiddleware
+    from agui_pipeline.middleware import GuardMiddleware as GuardMiddleware
     from agui_pipeline.middleware import Middleware as Middleware
     from agui_pipeline.middleware import PassThroughMiddleware as PassThroughMiddleware
     from agui_pipeline.middleware import Pipeline as Pipeline
     from agui_pipeline.middleware import Source as Source
     from agui_pipeline.middleware import TranslatorMiddleware as TranslatorMiddleware
+    from agui_pipeline.middleware import TrustMiddleware as TrustMiddleware
     from agui_pipeline.middleware import as_source as as_source
     from agui_pipeline.translators import AGUIPipelineError as AGUIPipelineError
     from agui_pipeline.translators import ConfigurationError as ConfigurationError
@@ -46,11 +48,13 @@ _HOMES = {
     "middleware": (
         "A2UIMiddleware",
         "EventThrottleMiddleware",
+        "GuardMiddleware",
         "Middleware",
         "PassThroughMiddleware",
         "Pipeline",
         "Source",
         "TranslatorMiddleware",
+        "TrustMiddleware",
         "as_source",
     ),
     "translators": (

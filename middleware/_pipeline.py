@@ -107,6 +107,27 @@ class Pipeline:
         other._stages = self._stages
         return other
 
+    def admit(self, input: RunAgentInput) -> None:
+        """Ask the stages whether they would start a run with this input, nearest the client first.
+
+        Adapters ask before they answer, so that a refusal is an answer of its own and no broken stream.
+
+        Raises:
+            DecodeError: A stage refuses it.
+            LimitError: A stage refuses it for its size.
+        """
+        for stage in reversed(self._sans_io):
+            stage.admit(input)
+
+    @property
+    def protects(self) -> bool:
+        """Whether a stage must see every request: then what cannot be read may not pass by the chain."""
+        return any(stage.protects for stage in self._sans_io)
+
+    @property
+    def _sans_io(self) -> list[TranslatorMiddleware]:
+        return [member for stage in self._stages if isinstance(stage, tuple) for member in stage]
+
     @property
     def fused(self) -> bool:
         """Whether every stage is sans-IO, so that the whole chain runs in one driver."""
@@ -115,7 +136,10 @@ class Pipeline:
     def start(self, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
         """Open the last stage; for adapters that close `segment` themselves, in the task that reads."""
         if not self._stages and self._channels is not None:
-            return self._open_chain((), 0, input, segment)
+            place = segment.reserve()
+            iterator = self._open_chain((), 0, input, segment)
+            segment.fill(place, iterator)
+            return iterator
         return self._open(len(self._stages), input, segment)
 
     def _open(self, count: int, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:

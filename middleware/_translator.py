@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
+from typing import ClassVar
 
 from ag_ui.core import RunAgentInput
 
@@ -31,6 +32,9 @@ class TranslatorMiddleware(ABC):
         ...         return () if event.type == "RAW" else (event,)
     """
 
+    protects: ClassVar[bool] = False
+    """Whether it must see every request: adapters then refuse a body that they cannot read, which else passes by."""
+
     def __init__(self, *, on_diagnostic: DiagnosticSink | None = None) -> None:
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
         self.on_diagnostic = on_diagnostic
@@ -49,6 +53,12 @@ class TranslatorMiddleware(ABC):
         Called after `translator`, once a run. Never mutate the input: ``input.model_copy(update=…)``.
         """
         return input
+
+    def admit(self, input: RunAgentInput) -> None:  # noqa: B027 - the default admits every input
+        """Raise DecodeError or LimitError where `prepare` would refuse the input; report nothing else.
+
+        Adapters ask before they answer, so that a client gets an HTTP error and no broken stream.
+        """
 
     def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
         """Run this stage alone around `next`, as any middleware."""

@@ -14,7 +14,16 @@ from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_callable, check_choice
 from agui_pipeline.middleware._translator import TranslatorMiddleware
-from agui_pipeline.translators import AnyEvent, ConfigurationError, DiagnosticSink, Event, Translator
+from agui_pipeline.translators import (
+    AnyEvent,
+    ConfigurationError,
+    DecodeError,
+    Diagnostic,
+    DiagnosticSink,
+    Event,
+    LimitError,
+    Translator,
+)
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._issued import IssuedCall, IssuedCalls, IssuedStore, IssuedTranslator
 from agui_pipeline.translators._trust import CLIENT_ROLES, TrustLimits, TrustRules, screen_input
@@ -138,6 +147,17 @@ class TrustMiddleware(TranslatorMiddleware):
         """Return what watches one run for what it issues."""
         return _Unwatched() if self.issued is None else IssuedTranslator(self.issued, self._key(input))
 
+    def admit(self, input: RunAgentInput) -> None:
+        """Raise what `prepare` would raise."""
+        found: list[Diagnostic] = []
+        try:
+            self._screened(input, found.append)
+        except (DecodeError, LimitError):
+            sink = run_sink(self.on_diagnostic)
+            for diagnostic in found:
+                sink(diagnostic)
+            raise
+
     def prepare(self, input: RunAgentInput) -> RunAgentInput:
         """Return the input without what its client has no right to say; the same object where that is nothing.
 
@@ -145,8 +165,11 @@ class TrustMiddleware(TranslatorMiddleware):
             DecodeError: Something is not allowed, with ``on_violation="reject"``.
             LimitError: Something is over a limit, likewise; or an id of the thread or the run is.
         """
+        return self._screened(input, run_sink(self.on_diagnostic))
+
+    def _screened(self, input: RunAgentInput, sink: DiagnosticSink) -> RunAgentInput:
         key = "" if self.issued is None else self._key(input)
-        return screen_input(input, self._rules, run_sink(self.on_diagnostic), store=self.issued, key=key)
+        return screen_input(input, self._rules, sink, store=self.issued, key=key)
 
 
 class _Unwatched(Translator):

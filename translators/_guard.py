@@ -7,7 +7,6 @@ about time or tasks.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -25,6 +24,7 @@ from agui_pipeline.translators._events import EVENT_CLASSES, AnyEvent, Event, Wi
 from agui_pipeline.translators._lanes import MeantStreams
 from agui_pipeline.translators._lifecycle import Lifecycle
 from agui_pipeline.translators._owners import field_of, owner_of
+from agui_pipeline.translators._reporting import log_stopped
 from agui_pipeline.translators.lifecycle import (
     ACTIVE,
     BEFORE,
@@ -40,8 +40,6 @@ from agui_pipeline.translators.lifecycle import (
     Row,
     Violation,
 )
-
-_logger = logging.getLogger("agui_pipeline")
 
 Mode: TypeAlias = Literal["repair", "raise", "report"]
 
@@ -351,7 +349,7 @@ class GuardTranslator(Translator):
         name = f"guard.{code.replace('_', '-')}"
         words = DIAGNOSTICS[name]
         if self._mode == "repair":
-            _logger.error("%s: %s", name, words, exc_info=exc)
+            log_stopped(name, words, exc)
         self._sink(Diagnostic(name, words, detail={"exception": exc}))
 
 

@@ -12,7 +12,9 @@ from agui_pipeline.translators._events import AnyEvent, Event
 _RUN: Final = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"})
 _TEXT: Final = frozenset({"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK"})
 
-DIAGNOSTICS: Final = {"pass-through.dropped": "events of a type that the hook did not accept were dropped, as configured"}
+DIAGNOSTICS: Final = {
+    "pass-through.dropped": "events of a type that the hook did not accept were dropped, as configured",
+}
 """The diagnostics of this stage, by code."""
 
 

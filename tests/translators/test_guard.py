@@ -422,6 +422,24 @@ B = text("CONTENT", delta="b")
             id="chunks of nothing",
         ),
         pytest.param(
+            [
+                START,
+                text("CHUNK", tag="s", delta="a"),
+                {**CUSTOM, "subagentRunId": "s"},
+                text("CHUNK", None, delta="b"),
+                FINISH,
+            ],
+            [
+                START,
+                text("CHUNK", tag="s", delta="a"),
+                {**CUSTOM, "subagentRunId": "s"},
+                text("CHUNK", delta="b"),
+                FINISH,
+            ],
+            ["chunk-id"],
+            id="the only stream that it can mean",
+        ),
+        pytest.param(
             [START, text("CHUNK", "a", "s"), text("CHUNK", "b", "u"), text("CHUNK", None, delta="?"), FINISH],
             [START, text("CHUNK", "a", "s"), text("CHUNK", "b", "u"), FINISH],
             ["chunk-id"],

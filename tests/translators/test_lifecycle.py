@@ -134,13 +134,20 @@ def test_every_cell_of_the_run(way: list[Wire], state: State) -> None:
 
 
 def test_what_a_run_left_behind_does_not_count_in_the_next_one() -> None:
-    left = [text("START", "m", "s"), tool("CHUNK", "c", toolCallName="f"), event("SUBAGENT_STARTED", subagentRunId="s")]
-    again = [
-        text("START", "m", "u"),
-        tool("CHUNK", "c", toolCallName="f"),
-        event("SUBAGENT_STARTED", subagentRunId="s"),
-    ]
-    assert walk([START, *left, ERROR, START, *again, ERROR]) == [None] * 10
+    def run(tag: str) -> list[Wire]:
+        subagent = {"subagentRunId": "s", "name": "n", "message": "m"}
+        return [
+            START,
+            text("START", "m", tag),
+            tool("CHUNK", "c", tag, toolCallName="f"),
+            event("ACTIVITY_SNAPSHOT", messageId="a", subagentRunId=tag, replace=False),
+            event("ACTIVITY_DELTA", messageId="a", subagentRunId=tag),
+            event("SUBAGENT_STARTED", **subagent),
+            event("SUBAGENT_ERROR", **subagent),
+            ERROR,
+        ]
+
+    assert walk([*run("s"), *run("u")]) == [None] * 16
 
 
 # The rules, one by one.
@@ -207,6 +214,15 @@ OF_S = {"tag": "s"}
             [
                 START,
                 text("START", **OF_S),
+                event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="m", subagentRunId="u"),
+            ],
+        ),
+        (
+            "owner",
+            Repair.CHANGE,
+            [
+                START,
+                event("REASONING_START", messageId="m", subagentRunId="s"),
                 event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="m", subagentRunId="u"),
             ],
         ),
@@ -335,6 +351,38 @@ def test_the_rules_above_are_all() -> None:
                 FINISH,
             ],
             id="a span and its message share an id",
+        ),
+        pytest.param(
+            [
+                START,
+                text("START", **OF_S),
+                tool("START", toolCallName="f", parentMessageId="m"),
+                tool("ARGS", delta="d", **OF_S),
+                ERROR,
+            ],
+            id="a call is its parent message's owner's",
+        ),
+        pytest.param(
+            [
+                {**START, "input": {"messages": [{"id": "m", "role": "user", "subagentRunId": tag} for tag in "su"]}},
+                text("START", **OF_S),
+                {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "m", "role": "user"}, {"id": "m", "role": "future"}]},
+                event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="m"),
+                ERROR,
+            ],
+            id="history does not restate an owner",
+        ),
+        pytest.param(
+            [
+                START,
+                event("ACTIVITY_SNAPSHOT", messageId="a", subagentRunId="s"),
+                event("ACTIVITY_SNAPSHOT", messageId="a", subagentRunId="u", replace=False),
+                event("ACTIVITY_DELTA", messageId="a", subagentRunId="s"),
+                event("ACTIVITY_SNAPSHOT", messageId="a", subagentRunId="u"),
+                event("ACTIVITY_DELTA", messageId="a", subagentRunId="u"),
+                FINISH,
+            ],
+            id="an activity is whose snapshot replaced it last",
         ),
         pytest.param([START, text("CHUNK"), text("CHUNK", None, delta="d"), text("CHUNK", "n"), FINISH], id="chunks"),
         pytest.param(

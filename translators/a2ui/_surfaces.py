@@ -144,8 +144,8 @@ class SurfaceRegistry:
         total = sum(known.size for known in self._threads.values())
         while total > self._max_bytes and len(self._threads) > 1:
             total -= self._threads.popitem(last=False)[1].size
-        while thread.size > self._max_bytes:
-            thread.forget_oldest()
+        while thread.size > self._max_bytes and thread.forget_oldest() is not None:
+            pass
         return thread
 
     def messages_for(self, thread: str, surface: str) -> tuple[Mapping[str, Any], ...]:
