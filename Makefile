@@ -42,6 +42,9 @@ lint: $(call STAMP,lint)
 bench: $(call STAMP,test)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: $(call STAMP,test)
+	$(BIN)/python docs/generate.py
+
 # Node 18 or later and Debian's chromium must be on the machine.
 e2e: e2e-setup
 	AGUI_E2E=require $(BIN)/python -m pytest -m e2e $(ARGS)

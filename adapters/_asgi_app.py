@@ -6,6 +6,7 @@ Knows ASGI's messages; does not know about chains or clients.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Final
 
 import anyio
@@ -22,6 +23,14 @@ from agui_pipeline.translators._input import encode_input
 from agui_pipeline.translators._sse import decode_frame
 
 _logger = logging.getLogger("agui_pipeline")
+
+DIAGNOSTICS: Final[Mapping[str, str]] = {
+    "asgi.bypass": "an event stream passed to the client without meeting the chain",
+    "asgi.dropped": "what the chain gave before the app answered was dropped: the answer is no event stream",
+    "asgi.frame": "a frame of the app holds no AG-UI event; it passes as it is, without meeting the chain",
+    "asgi.frame-limit": "a frame of the app is larger than the decoder's limit and was dropped",
+}
+"""The diagnostics of wrapping and serving, by code."""
 
 _EXCERPT: Final = 2048
 """Bytes of an unwanted answer's body that go into the error."""

@@ -1,8 +1,9 @@
 """Testing agents and the middleware around them, without a network, a key or a clock of one's own.
 
 `ScriptedAgent` is a source made of a script, `collect` is a client that reads a run to its end, `run_asgi` is a server
-and its client around an ASGI app. All three run on asyncio and on trio, and none patches anything. Knows nothing of
-any test framework.
+and its client around an ASGI app. All three run on asyncio and on trio, and none patches anything.
+`assert_valid_stream` says of a stream, however it was got, what the official client would refuse in it. Knows nothing
+of any test framework.
 """
 
 from __future__ import annotations
@@ -23,8 +24,19 @@ from agui_pipeline.middleware import Pipeline, Source, as_source
 from agui_pipeline.middleware._options import check_number
 from agui_pipeline.translators import AnyEvent, ConfigurationError, Diagnostic, SSEFrame, run_input
 from agui_pipeline.translators._client_view import ClientView
+from agui_pipeline.translators._verifier import assert_valid_stream
 
-__all__ = ["ASGIResponse", "Collected", "Message", "Pause", "ScriptedAgent", "collect", "pause", "run_asgi"]
+__all__ = [
+    "ASGIResponse",
+    "Collected",
+    "Message",
+    "Pause",
+    "ScriptedAgent",
+    "assert_valid_stream",
+    "collect",
+    "pause",
+    "run_asgi",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +249,7 @@ async def collect(events: Any, input: RunAgentInput | None = None, *, catch: boo
 
     The events are applied as `@ag-ui/client` 1.0 does: text, tool calls and reasoning are put together from their
     parts or chunks, a TOOL_CALL_RESULT makes its own message, patches apply as a whole or are skipped, a
-    MESSAGES_SNAPSHOT is reconciled by id. Whether the stream is legal is not checked.
+    MESSAGES_SNAPSHOT is reconciled by id. Whether the stream is legal is not checked: `assert_valid_stream` does that.
 
     Args:
         events: A source (a `Pipeline`, an agent, whatever `agui_pipeline.middleware.as_source` takes), which is called

@@ -28,6 +28,13 @@ _NONE: Final = object()
 """No value, where None is one."""
 
 
+DIAGNOSTICS: Final[Mapping[str, str]] = {
+    "client.ignored": "an event that a client would ignore, or give up on, was left out of the view",
+    "client.patch-skipped": "a patch that does not apply was skipped, as a client does",
+}
+"""The diagnostics of folding a run, by code."""
+
+
 class ClientView:
     """Applies events as the official client does.
 

@@ -317,11 +317,13 @@ def _encode_slowly(value: Any, on_diagnostic: DiagnosticSink | None, event_type:
     if repairs.counts:
         sink = run_sink(on_diagnostic)
         for code, count in repairs.counts.items():
-            sink(Diagnostic(code, f"{_MESSAGES[code]} ({count} times)", event_type=event_type, detail={"count": count}))
+            sink(
+                Diagnostic(code, f"{DIAGNOSTICS[code]} ({count} times)", event_type=event_type, detail={"count": count})
+            )
     return _escaped(data)
 
 
-_MESSAGES: Final[Mapping[str, str]] = {
+DIAGNOSTICS: Final[Mapping[str, str]] = {
     "encode.nan": "NaN or an infinity was sent as null: JSON has no form for it",
     "encode.surrogate": "a lone surrogate was sent as U+FFFD: UTF-8 has no form for it",
     "encode.object": f"an object that JSON has no form for was sent as its str(), cut to {_MAX_TEXT} characters",

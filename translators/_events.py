@@ -181,11 +181,12 @@ for _name, _alias in ALIASES.items():
 
 
 def wire_name(name: str, data: Mapping[str, Any]) -> str:
-    """Return the key that an attribute means: its camelCase name, or itself where only that is there."""
+    """Return the key that an attribute means: its camelCase name; an unknown field may be there in snake_case, too."""
     alias = ALIASES.get(name)
-    if alias is None:
-        first, *others = name.split("_")
-        alias = first + "".join(part[:1].upper() + part[1:] for part in others) if first else name
+    if alias is not None:
+        return alias
+    first, *others = name.split("_")
+    alias = first + "".join(part[:1].upper() + part[1:] for part in others) if first else name
     return name if name in data and alias not in data else alias
 
 
@@ -324,7 +325,7 @@ def replace(event: _E, /, **fields: Any) -> _E:
             changed.add(own)
             continue
         alias = wire_name(name, extra)
-        key = alias if alias in extra or name in ALIASES else name
+        key = alias if name not in extra and (alias in extra or name in ALIASES) else name
         if value is None:
             extra.pop(key, None)
         else:

@@ -363,13 +363,13 @@ class _Reader:
     def _diagnostics(self) -> Iterable[Diagnostic]:
         for code, count in self._repairs.items():
             detail = {"count": count, "places": tuple(self._places[code])}
-            yield Diagnostic(code, f"{_MESSAGES[code]} ({count} times)", detail=detail)
+            yield Diagnostic(code, f"{DIAGNOSTICS[code]} ({count} times)", detail=detail)
 
 
 _FILLED: Final = ("threadId", "runId", "tools", "context", "state", "forwardedProps")
 """The fields of an input that get a value when they are missing or null."""
 
-_MESSAGES: Final[Mapping[str, str]] = {
+DIAGNOSTICS: Final[Mapping[str, str]] = {
     "input.id": "the client sent no id of the thread, the run or a message; it got a new one",
     "input.filled": "the client left something out that an input needs; it was filled in, empty",
     "input.null": "the client sent null where a field should be left out; it was left out",

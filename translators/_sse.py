@@ -11,6 +11,7 @@ CR or CRLF towards it is fatal (PROTOCOLS: "SSE as the TS client reads it").
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Final, NamedTuple
 
@@ -21,6 +22,12 @@ from agui_pipeline.translators._events import AnyEvent, WireEvent, decode_event
 
 MAX_FRAME_BYTES: Final = 10 * 1024 * 1024
 """The default limit of a frame, in bytes: the official TypeScript client's own buffer cap."""
+
+DIAGNOSTICS: Final[Mapping[str, str]] = {
+    "sse.field": "CR, LF or NUL in a field of a frame was sent as a space",
+    "sse.retry": "the retry of a frame is no time in milliseconds and was left out",
+}
+"""The diagnostics of writing frames, by code."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LF: Final = 0x0A

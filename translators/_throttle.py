@@ -192,20 +192,19 @@ def _merged(kind: _Kind, held: Mapping[str, Any], new: Mapping[str, Any]) -> Map
     """Join all that is neither id nor value; None where joining would lose something."""
     if not held:
         return new if new.keys() <= _MERGED else None
+    if "rawEvent" in held and "rawEvent" in new:
+        return None  # two originals: both are kept
     out = {**held, **new}
     for name in out:
-        if name not in new:
-            if name not in _MERGED and not (kind.chunk and name in _OPENING):
-                return None
-        elif name not in held:
-            if name not in _MERGED:
+        if (name in held) != (name in new):
+            if name not in _MERGED and not (kind.chunk and name in _OPENING and name in held):
                 return None
         elif name == "metadata":
             if not (isinstance(held[name], Mapping) and isinstance(new[name], Mapping)):
                 return None
             out[name] = {**held[name], **new[name]}
-        elif name == "rawEvent" or (name != "timestamp" and held[name] != new[name]):
-            return None  # two originals: both are kept
+        elif name != "timestamp" and held[name] != new[name]:
+            return None
     return out
 
 

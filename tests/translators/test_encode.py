@@ -641,6 +641,11 @@ def test_an_object_is_named_by_its_str() -> None:
             [("encode.nan", 1)],
         ),
         (
+            _Computed(name="n", value=1, extra=[NAN]),  # type: ignore[call-arg]
+            {"type": "CUSTOM", "name": "n", "value": 1, "extra": [None], "shouted": "N"},
+            [("encode.nan", 1)],
+        ),
+        (
             CustomEvent(name="n", value=1, raw_event={"o": _Evil()}),
             {"type": "CUSTOM", "name": "n", "value": 1, "rawEvent": {"o": "<_Evil>"}},
             [("encode.object", 1)],

@@ -266,6 +266,14 @@ def test_unknown_fields_read_by_snake_case_and_by_wire_name(key: str, name: str)
     assert getattr(decode_event({"type": "X", key: None}), name) is None
 
 
+def test_a_known_field_is_its_wire_name_only() -> None:
+    event = decode_event('{"type":"X","message_id":"not the wire name"}')
+    assert event.message_id is None
+    changed = replace(event, message_id="m")
+    assert changed.message_id == "m"
+    assert changed.data == {"type": "X", "message_id": "not the wire name", "messageId": "m"}
+
+
 def test_the_camel_case_field_wins_over_a_snake_case_one() -> None:
     event = decode_event('{"type":"X","newField":null,"new_field":1}')
     assert event.new_field is None
@@ -436,16 +444,18 @@ def test_replace_changes_a_copy_of_a_model() -> None:
 
 
 def test_replace_of_a_model_keeps_and_changes_extra_fields() -> None:
-    event: Any = CustomEvent(name="n", value=1, someExtra="x", other_extra="y")  # type: ignore[call-arg]
-    changed: Any = replace(event, some_extra="z", brandNew=1, other_extra=None, gone_anyway=None)
+    event: Any = CustomEvent(name="n", value=1, someExtra="x", other_extra="y", run_id=1)  # type: ignore[call-arg]
+    changed: Any = replace(event, some_extra="z", brandNew=1, other_extra=None, gone_anyway=None, run_id=2)
     assert json.loads(encode_event(changed)) == {
         "type": "CUSTOM",
         "name": "n",
         "value": 1,
         "someExtra": "z",
         "brandNew": 1,
+        "run_id": 2,
     }
     assert changed.brandNew == 1
+    assert changed.run_id == 2
     assert event.other_extra == "y"
     assert event.someExtra == "x"
     assert json.loads(encode_event(replace(event, value=None)))["value"] is None

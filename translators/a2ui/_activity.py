@@ -178,7 +178,7 @@ class ActivityCarrier:
         if change == "same" and surface.shown_in is run:  # what a run repeats of an earlier one is shown again, once
             return None
         surface.shown_in = run
-        return surface.operations(run)
+        return surface.snapshot(run)
 
 
 def deletion_of(surface: Surface, surface_id: str) -> Envelope:

@@ -15,6 +15,9 @@ from agui_pipeline.translators.a2ui._envelope import Envelope
 MAX_SURFACE_SIZE: Final = 4 * 1024 * 1024
 """Characters of JSON that one surface may come to. The TypeScript client gives up at 10 MB of one event."""
 
+MAX_OPERATIONS: Final = 256
+"""Operations that a v0.8 activity grows to before it is folded again."""
+
 Message = dict[str, Any]
 
 
@@ -43,6 +46,8 @@ class Surface:
         "_component_sizes",
         "_components",
         "_data",
+        "_shown",
+        "_unshown",
         "_update",
         "activity_id",
         "create",
@@ -63,6 +68,9 @@ class Surface:
         self._update: Message = {}
         """The last component message without its components: its version, and fields that we do not know."""
         self._data: list[_Datum] = []
+        self._shown: list[Message] = []
+        self._unshown: list[Message] = []
+        """v0.8: the operations of the last snapshot, and the data messages that came since."""
 
     @property
     def complete(self) -> bool:
@@ -74,22 +82,48 @@ class Surface:
         """How many messages rebuild it."""
         return (self.create is not None) + bool(self._components) + len(self._data)
 
-    def operations(self, run: object = None) -> list[Message]:
+    def operations(self) -> list[Message]:
         """Give the messages that rebuild it: created, all components in one, data.
 
         All components in one message, because the v0.8 renderers refuse a message that refers to components outside
         it, and created first, because the v0.9 renderers refuse anything else.
+        """
+        return self._folded(None)
+
+    def snapshot(self, run: object) -> list[Message]:
+        """Give the operations of the next snapshot for a client that shows the last one.
+
+        What a user has typed must survive, and the renderers differ in how they apply a new list of operations:
+
+        - v0.9 (the official middleware's readers, CopilotKit): every operation but the createSurface, on top of what
+          is shown. So data that other runs set is left out.
+        - v0.8 (the official React renderer in the AG-UI inspector): only what was appended, if the new list begins
+          with the old one; else the surface is built anew. So the list grows while create message and components stay
+          as they are, and holds all data when it is folded.
 
         Args:
-            run: Leave out data that other runs set: a renderer applies a snapshot on top of what it shows, and what
-                the user has typed since would be reset. None: all data.
+            run: Whose data a v0.9 snapshot holds; compared by identity.
         """
+        if self.flat:
+            return self._folded(run)
+        head = self._head()
+        grown = [*self._shown, *self._unshown]
+        appends = len(grown) <= MAX_OPERATIONS and len(self._shown) >= len(head)
+        if not (appends and all(_same(old, new) for old, new in zip(self._shown, head, strict=False))):
+            grown = self._folded(None)
+        self._shown = grown
+        self._unshown = []
+        return grown
+
+    def _head(self) -> list[Message]:
         found: list[Message] = [] if self.create is None else [self.create]
         if self._components:
             kind = "updateComponents" if self.flat else "surfaceUpdate"
             found.append({**self._update, kind: {**self._update[kind], "components": list(self._components.values())}})
-        found.extend(datum.message for datum in self._data if run is None or datum.run is run)
         return found
+
+    def _folded(self, run: object) -> list[Message]:
+        return self._head() + [datum.message for datum in self._data if run is None or datum.run is run]
 
     def deletion(self, surface_id: str) -> Message:
         """Give the message that removes it, in the version that created it: a v0.9 renderer ignores a v0.8 one."""
@@ -101,7 +135,7 @@ class Surface:
 
         Args:
             envelope: The message.
-            run: Whose it is, for `operations`; compared by identity.
+            run: Whose it is, for `snapshot`; compared by identity.
             max_messages: How many messages may rebuild the surface; the oldest data is forgotten first.
 
         Returns:
@@ -126,6 +160,10 @@ class Surface:
             update = {key: rest if key == kind else value for key, value in envelope.message.items()}
             return self._put_components(body["components"], update, size), 0
         changed = self._put_datum(_Datum(envelope.message, _path(body.get("path")), run, size))
+        if not self.flat:
+            self._unshown.append(envelope.message)
+            if len(self._unshown) > MAX_OPERATIONS:  # nobody shows it: the next snapshot is folded
+                self._shown, self._unshown = [], []
         forgotten = 0
         while self.messages > max(max_messages, 3):  # created, components, and the newest data
             self.size -= self._data.pop(0).size
@@ -136,6 +174,7 @@ class Surface:
         self._components.clear()
         self._component_sizes.clear()
         self._data.clear()
+        self._shown, self._unshown = [], []
         self.create = None
         self.flat = flat
         self.size = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from agui_pipeline.middleware.a2ui import A2UIMiddleware
 from agui_pipeline.translators import Diagnostic
-from agui_pipeline.translators.a2ui import SurfaceRegistry
+from agui_pipeline.translators.a2ui import A2UILimits, SurfaceRegistry
+from agui_pipeline.translators.a2ui._surface import MAX_OPERATIONS
 from tests.translators.a2ui.streams import (
     BEGIN,
     CATALOG,
@@ -148,7 +150,9 @@ def v08_data(path: str | None, *keys: str, value: str = "x") -> Wire:
 
 def test_v08_data_is_left_out_only_where_all_its_keys_are_set_again() -> None:
     def left(*messages: Wire) -> list[Wire]:
-        return shown(Thread().run(BEGIN, UPDATE, *messages)[-1])[2:]
+        thread = Thread()
+        thread.run(BEGIN, UPDATE, *messages)
+        return [dict(message) for message in thread.middleware.registry.messages_for("t", "s")][2:]
 
     a, ab = v08_data("/f", "a"), v08_data("/f", "a", "b", value="y")
     assert left(a, ab) == [ab]
@@ -157,6 +161,37 @@ def test_v08_data_is_left_out_only_where_all_its_keys_are_set_again() -> None:
     assert left(v08_data("/f/a", "x"), ab) == [ab]
     assert left(v08_data("/f/c", "x"), ab) == [v08_data("/f/c", "x"), ab]
     assert left(a, v08_data(None, "z")) == [v08_data(None, "z")]
+
+
+def test_a_v08_snapshot_begins_with_the_one_before_it_and_goes_on_across_runs() -> None:
+    # The official React renderer applies what was appended; any other list builds the surface anew, and what the
+    # user typed is gone.
+    thread = Thread()
+    snapshots = [shown(snapshot) for snapshot in thread.run(DATA, UPDATE, BEGIN)]
+    for value in ("84", "84 again", "96"):
+        snapshots += [shown(snapshot) for snapshot in thread.run(v08_data("/result", "value", value=value), id=value)]
+    assert snapshots[-1] == [
+        BEGIN,
+        UPDATE,
+        DATA,
+        *(v08_data("/result", "value", value=v) for v in ("84", "84 again", "96")),
+    ]
+    for before, after in pairwise(snapshots):
+        assert after[: len(before)] == before
+
+
+def test_a_v08_snapshot_is_folded_where_components_change_or_it_grows_too_long() -> None:
+    thread = Thread(limits=A2UILimits(max_surface_messages=10_000))
+    thread.run(UPDATE, BEGIN, v08_data("/f", "a", value="1"), v08_data("/f", "a", value="2"))
+    other = {"surfaceUpdate": {**UPDATE["surfaceUpdate"], "components": [{"id": "new", "component": {"Divider": {}}}]}}
+    folded = shown(thread.run(other)[-1])
+    assert folded[0] == BEGIN
+    assert len(folded[1]["surfaceUpdate"]["components"]) == len(UPDATE["surfaceUpdate"]["components"]) + 1
+    assert folded[2:] == [v08_data("/f", "a", value="2")]  # all that is known of the data, whichever run set it
+
+    sizes = [len(shown(snapshot)) for snapshot in thread.run(*(v08_data("/f", "a", value=str(n)) for n in range(600)))]
+    assert max(sizes) == MAX_OPERATIONS
+    assert sizes.count(3) == 2  # folded twice: create, components, the data that counts
 
 
 def test_v10_may_create_a_surface_whole() -> None:
