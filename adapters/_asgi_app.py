@@ -224,12 +224,13 @@ class AppCall(Producer):
 
     def _take(self, frames: list[SSEFrame]) -> None:
         channel = self._channel
+        items = channel.items
         for frame in frames:
             if frame.data is None:
-                channel.push(frame)
+                items.append(frame)
                 continue
             try:
-                channel.push(decode_frame(frame))
+                items.append(decode_frame(frame))
             except DecodeError as exc:
                 self._stream.sink(
                     Diagnostic(
@@ -238,7 +239,9 @@ class AppCall(Producer):
                         detail={"error": str(exc)},
                     )
                 )
-                channel.push(frame)
+                items.append(frame)
+        if frames:
+            channel.wake()
 
     def _too_large(self, exc: LimitError) -> None:
         self._stream.sink(Diagnostic("asgi.frame-limit", f"a frame of the app was dropped: {exc}"))

@@ -25,6 +25,7 @@ from agui_pipeline.middleware._drive import cancellations
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
+from agui_pipeline.middleware._translator import StrangeFrames
 from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, SSEFrame, encode_sse
 from agui_pipeline.translators._reporting import raised_later
 
@@ -38,7 +39,7 @@ STREAM_HEADERS: Final = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
-_TERMINAL: Final = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+_BOUNDS: Final = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"})
 
 
 class Stream:
@@ -96,6 +97,11 @@ class Stream:
         self._foreign = False  # whether the stream speaks another dialect than AG-UI
 
     # What producers call.
+
+    @property
+    def strange_frames(self) -> StrangeFrames:
+        """What becomes of a frame of the app whose data is no event."""
+        return self._pipeline.strange_frames
 
     async def start(self, message: Message) -> None:
         """Send the response's start, unless one was sent already (the chain may call its source late, or twice)."""
@@ -193,6 +199,7 @@ class Stream:
                 if child.cancelled:
                     raise
                 producer.error = exc  # its own doing
+                self._raised_later.append(exc)  # `_raise` logs it: a guard in the chain must not do so, too
             except Exception as exc:  # noqa: BLE001 - raised by `run`, after the stream has ended
                 producer.error = exc
                 self._raised_later.append(exc)
@@ -333,10 +340,8 @@ class Stream:
         """Return an event's frame, and note what it says of the run."""
         if isinstance(event, SSEFrame):
             self._foreign = True
-        elif event.type in _TERMINAL:
-            self._terminal = True
-        elif event.type == "RUN_STARTED":
-            self._terminal = False
+        elif event.type in _BOUNDS:
+            self._terminal = event.type != "RUN_STARTED"
         return encode_sse(event, self.sink)
 
     async def _started(self) -> bool:

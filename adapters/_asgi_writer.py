@@ -51,6 +51,7 @@ class Writer:
         "_on_gone",
         "_send",
         "_size",
+        "_time",
         "discard",
         "finished",
         "last",
@@ -69,6 +70,9 @@ class Writer:
         self.finished = False
         self.discard = False
         self.last = 0.0
+        self._time: Callable[[], float] = (
+            sys.modules["trio"].current_time if in_trio() else asyncio.get_running_loop().time
+        )
 
     async def start(self, message: Message) -> None:
         """Send the start of the response."""
@@ -134,7 +138,7 @@ class Writer:
             await anyio.lowlevel.checkpoint()  # what that cancels may be this task: here, and not where it would hang
         finally:
             self._busy = False
-            self.last = _now()
+            self.last = self._time()
             if self._free is not None:
                 self._free.set()
                 self._free = None

@@ -25,7 +25,7 @@ class Chain:
         last: The events that go out before `error`, where a stage raised while the chain was being made.
     """
 
-    __slots__ = ("_stages", "_timed", "ended", "error", "input", "last", "timed")
+    __slots__ = ("_feeds", "_stages", "_timed", "ended", "error", "input", "last", "timed")
 
     def __init__(self, middleware: Sequence[TranslatorMiddleware], input: RunAgentInput) -> None:
         made: list[Translator | TimedTranslator] = []
@@ -41,6 +41,7 @@ class Chain:
         made.reverse()
         self.input = input
         self._stages: list[tuple[Any, bool]] = [(stage, isinstance(stage, TimedTranslator)) for stage in made]
+        self._feeds = [(stage.feed, timed) for stage, timed in self._stages]
         self._timed = [(place, stage) for place, (stage, timed) in enumerate(self._stages) if timed]
         self.timed = bool(self._timed)
         self.ended = False
@@ -49,7 +50,25 @@ class Chain:
 
     def feed(self, event: AnyEvent, now: float) -> Iterable[AnyEvent]:
         """Put one event in at the first stage. Look at `ended` after taking the events."""
-        return self._through(0, (event,), now)
+        events: Sequence[AnyEvent] = (event,)
+        for place, (feed, timed) in enumerate(self._feeds, 1):
+            if len(events) != 1:
+                return self._through(place - 1, events, now)
+            try:
+                given = feed(events[0], now) if timed else feed(events[0])
+            except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
+                return self._finish(place, (), exc, now)
+            if type(given) is tuple or type(given) is list:
+                events = given
+            else:  # a generator: what it gave before it raises counts
+                events = []
+                try:
+                    events.extend(given)
+                except Exception as exc:  # noqa: BLE001 - likewise
+                    return self._finish(place, events, exc, now)
+            if not events:
+                break
+        return events
 
     def deadline(self) -> float | None:
         """Return when `expire` wants to be called: the least over the stages."""

@@ -15,7 +15,7 @@ from agui_pipeline.middleware._drive import drive, drive_queue, ended
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator, check_middleware, opener_of
-from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.middleware._translator import StrangeFrames, TranslatorMiddleware
 from agui_pipeline.middleware._types import Middleware, Source
 from agui_pipeline.translators import Event, SSEFrame
 
@@ -123,6 +123,12 @@ class Pipeline:
     def protects(self) -> bool:
         """Whether a stage must see every request: then what cannot be read may not pass by the chain."""
         return any(stage.protects for stage in self._sans_io)
+
+    @property
+    def strange_frames(self) -> StrangeFrames:
+        """What becomes of a frame of a wrapped app whose data is no event: what the strictest stage says."""
+        wanted = {stage.strange_frames for stage in self._sans_io}
+        return "refuse" if "refuse" in wanted else "drop" if "drop" in wanted else "pass"
 
     @property
     def _sans_io(self) -> list[TranslatorMiddleware]:

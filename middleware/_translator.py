@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_callable
 from agui_pipeline.middleware._types import Source
 from agui_pipeline.translators import DiagnosticSink, Event, TimedTranslator, Translator
+
+StrangeFrames: TypeAlias = Literal["pass", "drop", "refuse"]
 
 
 class TranslatorMiddleware(ABC):
@@ -34,6 +36,10 @@ class TranslatorMiddleware(ABC):
 
     protects: ClassVar[bool] = False
     """Whether it must see every request: adapters then refuse a body that they cannot read, which else passes by."""
+
+    strange_frames: StrangeFrames = "pass"
+    """What becomes of an SSE frame of a wrapped app whose data is no event, which no stage sees: ``"refuse"`` fails the
+    run. The strictest stage of a chain decides."""
 
     def __init__(self, *, on_diagnostic: DiagnosticSink | None = None) -> None:
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)

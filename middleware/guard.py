@@ -32,6 +32,8 @@ class GuardMiddleware(TranslatorMiddleware):
         - Nothing is held: what an event causes goes out before the next one is taken.
         - One stream may hold several runs, and any type of event: unknown ones pass.
         - When the reader leaves, nothing is added.
+        - Around an ASGI app, frames whose data is no event (``[DONE]``, broken JSON) are left out, each with a
+          diagnostic (``asgi.frame-dropped``); mode ``"raise"`` fails the run. Comments pass.
 
     Put it behind whatever changes events, and before a `LegacyDowngradeMiddleware`.
 
@@ -70,6 +72,8 @@ class GuardMiddleware(TranslatorMiddleware):
         check_choice("mode", mode, ("repair", "raise", "report"))
         check_choice("expose_errors", expose_errors, (False, True))
         self._mode: Mode = mode
+        # The client gives up on such a frame, and the translator never meets it: the adapter does what `mode` says.
+        self.strange_frames = {"repair": "drop", "raise": "refuse", "report": "pass"}[mode]
         self._expose_errors = expose_errors
 
     def translator(self, input: RunAgentInput) -> GuardTranslator:

@@ -9,11 +9,11 @@ from typing import Final
 _logger = logging.getLogger("agui_pipeline")
 
 raised_later: Final[ContextVar[list[BaseException] | None]] = ContextVar("agui_pipeline.raised_later", default=None)
-"""The exceptions that an adapter will raise when the stream has ended, where one is at work."""
+"""The exceptions that an adapter will raise, or log, when the stream has ended, where one is at work."""
 
 
 def log_stopped(name: str, words: str, exc: BaseException) -> None:
-    """Log, with its traceback, an exception that goes no further, unless an adapter raises it later.
+    """Log, with its traceback, an exception that goes no further, unless an adapter tells of it later.
 
     Args:
         name: The code of the diagnostic that goes with it.
