@@ -28,6 +28,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "asgi.bypass": "an event stream passed to the client without meeting the chain",
     "asgi.dropped": "what the chain gave before the app answered was dropped: the answer is no event stream",
     "asgi.frame": "a frame of the app holds no AG-UI event; it passes as it is, without meeting the chain",
+    "asgi.frame-dropped": "a frame of the app holds no AG-UI event; it was left out, as the chain guards its client",
     "asgi.frame-limit": "a frame of the app is larger than the decoder's limit and was dropped",
 }
 """The diagnostics of wrapping and serving, by code."""
@@ -192,7 +193,7 @@ class AppCall(Producer):
         if self.stopped:
             self._turned_away = True
             raise OSError("nobody reads this response any more")  # for an app that outlived its cancellation
-        if self.complete:
+        if self.complete or self._refusal is not None:
             return
         self._take(self._frames(data))
         if not more:
@@ -232,16 +233,23 @@ class AppCall(Producer):
             try:
                 items.append(decode_frame(frame))
             except DecodeError as exc:
-                self._stream.sink(
-                    Diagnostic(
-                        "asgi.frame",
-                        "a frame of the app holds no AG-UI event; it passes as it is, without meeting the middleware",
-                        detail={"error": str(exc)},
-                    )
-                )
-                items.append(frame)
+                if not self._strange(frame, exc):
+                    break
         if frames:
             channel.wake()
+
+    def _strange(self, frame: SSEFrame, exc: DecodeError) -> bool:
+        """Do what the chain wants with a frame that is no event; returns whether the stream goes on."""
+        wanted = self._stream.strange_frames
+        if wanted == "refuse":
+            self._refusal = SourceError(f"the app sent a frame that holds no AG-UI event: {exc}")
+            self._channel.end(self._refusal)
+            return False
+        code = "asgi.frame" if wanted == "pass" else "asgi.frame-dropped"
+        self._stream.sink(Diagnostic(code, DIAGNOSTICS[code], detail={"error": str(exc)}))
+        if wanted == "pass":
+            self._channel.push(frame)
+        return True
 
     def _too_large(self, exc: LimitError) -> None:
         self._stream.sink(Diagnostic("asgi.frame-limit", f"a frame of the app was dropped: {exc}"))

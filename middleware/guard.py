@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_choice
-from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.middleware._translator import StrangeFrames, TranslatorMiddleware
 from agui_pipeline.translators import DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._guard import GuardTranslator, Mode
 from agui_pipeline.translators._owners import field_of
+
+_STRANGE_FRAMES: Final[Mapping[Mode, StrangeFrames]] = {"repair": "drop", "raise": "refuse", "report": "pass"}
 
 
 class GuardMiddleware(TranslatorMiddleware):
@@ -73,7 +78,7 @@ class GuardMiddleware(TranslatorMiddleware):
         check_choice("expose_errors", expose_errors, (False, True))
         self._mode: Mode = mode
         # The client gives up on such a frame, and the translator never meets it: the adapter does what `mode` says.
-        self.strange_frames = {"repair": "drop", "raise": "refuse", "report": "pass"}[mode]
+        self.strange_frames = _STRANGE_FRAMES[mode]
         self._expose_errors = expose_errors
 
     def translator(self, input: RunAgentInput) -> GuardTranslator:

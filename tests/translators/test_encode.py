@@ -57,7 +57,7 @@ from pydantic import (
 
 from agui_pipeline.translators import Diagnostic, decode_event, encode_event, encode_sse, replace
 from agui_pipeline.translators._compat import HAS_OMISSION
-from agui_pipeline.translators._encode import _MESSAGES, _encode_slowly, encode_json
+from agui_pipeline.translators._encode import DIAGNOSTICS, _encode_slowly, encode_json
 from agui_pipeline.translators._events import EVENT_CLASSES
 
 Codes = list[tuple[str, int]]
@@ -74,7 +74,7 @@ def encode(event: Any) -> tuple[Any, Codes]:
     data = encode_event(event, seen.append)
     assert type(data) is bytes
     for code in seen:
-        assert code.code in _MESSAGES
+        assert code.code in DIAGNOSTICS
         assert code.event_type == str.__str__(event.type)
     assert b"\xe2\x80\xa8" not in data
     assert b"\xe2\x80\xa9" not in data
@@ -405,6 +405,12 @@ class _Plain(CustomEvent):
     stays_null: str | None = "x"
 
 
+class _NotTheSDKs(BaseModel):
+    type: str = "MINE"
+    snake_name: int | None = None
+    aliased: str = Field(default="x", alias="theAlias")
+
+
 class _AnyType(BaseEvent):
     type: Any = "MY_TYPE"
     some_field: str = "s"
@@ -423,6 +429,8 @@ class _AnyType(BaseEvent):
         _Configured(name="n", value=dt.timedelta(seconds=1.5)),
         _Plain(name="n", value=1),
         _Plain(name="n", value={"a": None}, added_field=2, optional_field="o"),
+        _NotTheSDKs(),
+        replace(_FieldSerializer(name="n", value=1), name=5),
         _AnyType(),
         _AnyType(type="OTHER"),
         _AnyType(type=EventType.RAW),
@@ -510,6 +518,13 @@ class _EvilModel(BaseModel):
         raise RuntimeError("no")
 
 
+class _Secretive(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    shown: Any
+    hidden: str = Field(default="secret", exclude=True)
+
+
 class _EvilClass:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -570,6 +585,7 @@ INF = math.inf
             [("encode.object", 1)],
         ),
         (_EvilModel(inner=[1]), {"inner": [1]}, []),
+        (_Secretive(shown=_Evil(), more=1), {"shown": "<_Evil>", "more": 1}, [("encode.object", 1)]),  # type: ignore[call-arg]
         (UserDict(a=1), {"a": 1}, []),
         (MappingProxyType({"a": 1, "b": MappingProxyType({})}), {"a": 1, "b": {}}, []),
         (b"\xff", "b'\\xff'", [("encode.object", 1)]),
@@ -643,6 +659,11 @@ def test_an_object_is_named_by_its_str() -> None:
         (
             _Computed(name="n", value=1, extra=[NAN]),  # type: ignore[call-arg]
             {"type": "CUSTOM", "name": "n", "value": 1, "extra": [None], "shouted": "N"},
+            [("encode.nan", 1)],
+        ),
+        (
+            CustomEvent(name="n", value="v", extra=NAN),  # type: ignore[call-arg]
+            {"type": "CUSTOM", "name": "n", "value": "v", "extra": None},
             [("encode.nan", 1)],
         ),
         (

@@ -147,8 +147,6 @@ class _RawReader(Reader):
             elif item.kind == "record":
                 self._add_lines(self._lines.flush(), pieces)
                 pieces.append(self._record(item.value, item.text.strip(LINE_WHITE)))
-            elif "\n" in item.text:
-                self._add_lines(self._lines.flush(), pieces)
         return pieces
 
     def flush(self) -> list[Piece]:
