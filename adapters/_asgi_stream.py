@@ -27,6 +27,7 @@ from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
 from agui_pipeline.middleware._translator import StrangeFrames
 from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, SSEFrame, encode_sse
+from agui_pipeline.translators._diagnostics import default_sink
 from agui_pipeline.translators._reporting import raised_later
 
 _logger = logging.getLogger("agui_pipeline")
@@ -231,6 +232,7 @@ class Stream:
         """
         self._task = _current_task()
         raised_later.set(self._raised_later)
+        default_sink.set(self.sink)
         watcher = spawn(self._watch, "agui_pipeline.watcher")
         segment = Segment()
         leaving: BaseException | None = None

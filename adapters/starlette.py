@@ -156,7 +156,9 @@ class AGUIMiddleware:
                 if self._reject or pipeline.protects:
                     await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
                     return
-                observed = _observed(send, sink, parsed.code, "its request could not be read", parsed.message)
+                observed = _observed(
+                    send, sink, parsed.code, "its request is no RunAgentInput; see on_unparsable", parsed.message
+                )
                 await self.app(scope, body.replay(receive), observed)
                 return
             for repair in parsed.repairs:
@@ -281,6 +283,9 @@ def _matcher(paths: Paths) -> Callable[[Scope], bool]:
     if every is None or not all(isinstance(path, str) and path[:1] in ("/", "*") for path in every):
         wanted = "None (all), a sequence of strings that start with '/', or a callable (scope) -> bool"
         raise ConfigurationError(f"paths={paths!r}: must be {wanted}")
+    if any("{" in path or "*" in path[:-1] for path in every):
+        wanted = "exact, or end with one '*', which stands for any rest; for patterns give a callable (scope) -> bool"
+        raise ConfigurationError(f"paths={paths!r}: each must be {wanted}")
     exact = frozenset(path for path in every if not path.endswith("*"))
     prefixes = tuple(path[:-1] for path in every if path.endswith("*"))
 
@@ -309,7 +314,7 @@ def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str, error: st
         if message["type"] == "http.response.start":
             for key, value in message.get("headers", ()):
                 if key.lower() == b"content-type" and is_event_stream(value):
-                    text = f"an event stream passed without meeting the middleware: {why}"
+                    text = f"an event stream passed without meeting the middleware: {why} ({reason})"
                     sink(Diagnostic("asgi.bypass", text, detail=detail))
         await send(message)
 
@@ -454,6 +459,8 @@ def agent_app(
         ...     yield {"type": "RUN_FINISHED", "threadId": input.thread_id, "runId": input.run_id}
         >>> app = agent_app(agent)  # uvicorn module:app
     """
+    if not path.startswith("/"):
+        raise ConfigurationError(f"path={path!r}: must start with '/'")
     endpoint = agent_endpoint(
         source,
         *middleware,

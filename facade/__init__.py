@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agui_pipeline.adapters.starlette import agent_app as agent_app
     from agui_pipeline.adapters.starlette import agent_endpoint as agent_endpoint
     from agui_pipeline.adapters.starlette import current_request as current_request
+    from agui_pipeline.middleware import A2UIContext as A2UIContext
+    from agui_pipeline.middleware import A2UILimits as A2UILimits
     from agui_pipeline.middleware import A2UIMiddleware as A2UIMiddleware
     from agui_pipeline.middleware import EventThrottleMiddleware as EventThrottleMiddleware
     from agui_pipeline.middleware import GuardMiddleware as GuardMiddleware
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
     from agui_pipeline.middleware import PassThroughMiddleware as PassThroughMiddleware
     from agui_pipeline.middleware import Pipeline as Pipeline
     from agui_pipeline.middleware import Source as Source
+    from agui_pipeline.middleware import Stage as Stage
     from agui_pipeline.middleware import TranslatorMiddleware as TranslatorMiddleware
     from agui_pipeline.middleware import TrustMiddleware as TrustMiddleware
     from agui_pipeline.middleware import as_source as as_source
     from agui_pipeline.translators import AGUIPipelineError as AGUIPipelineError
+    from agui_pipeline.translators import AnyEvent as AnyEvent
     from agui_pipeline.translators import ConfigurationError as ConfigurationError
     from agui_pipeline.translators import DecodeError as DecodeError
     from agui_pipeline.translators import Diagnostic as Diagnostic
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from agui_pipeline.translators import LimitError as LimitError
     from agui_pipeline.translators import SequenceError as SequenceError
     from agui_pipeline.translators import SourceError as SourceError
+    from agui_pipeline.translators import TimedTranslator as TimedTranslator
+    from agui_pipeline.translators import Translator as Translator
     from agui_pipeline.translators import WireEvent as WireEvent
     from agui_pipeline.translators import decode_event as decode_event
     from agui_pipeline.translators import encode_event as encode_event
@@ -46,6 +52,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "adapters.starlette": ("AGUIMiddleware", "agent_app", "agent_endpoint", "current_request"),
     "middleware": (
+        "A2UIContext",
+        "A2UILimits",
         "A2UIMiddleware",
         "EventThrottleMiddleware",
         "GuardMiddleware",
@@ -53,12 +61,14 @@ _HOMES = {
         "PassThroughMiddleware",
         "Pipeline",
         "Source",
+        "Stage",
         "TranslatorMiddleware",
         "TrustMiddleware",
         "as_source",
     ),
     "translators": (
         "AGUIPipelineError",
+        "AnyEvent",
         "ConfigurationError",
         "DecodeError",
         "Diagnostic",
@@ -66,6 +76,8 @@ _HOMES = {
         "LimitError",
         "SequenceError",
         "SourceError",
+        "TimedTranslator",
+        "Translator",
         "WireEvent",
         "decode_event",
         "encode_event",

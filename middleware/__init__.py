@@ -2,7 +2,7 @@
 
 from agui_pipeline.middleware._pipeline import Pipeline
 from agui_pipeline.middleware._source import as_source
-from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.middleware._translator import Stage, TranslatorMiddleware
 from agui_pipeline.middleware._types import Middleware, Source
 from agui_pipeline.middleware.a2ui import A2UIContext, A2UILimits, A2UIMiddleware, SurfaceRegistry
 from agui_pipeline.middleware.guard import GuardMiddleware
@@ -23,6 +23,7 @@ __all__ = [
     "PassThroughMiddleware",
     "Pipeline",
     "Source",
+    "Stage",
     "SurfaceRegistry",
     "TranslatorMiddleware",
     "TrustLimits",

@@ -5,13 +5,14 @@ Does not know about tasks, timers or where events come from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ag_ui.core import RunAgentInput
+from pydantic import BaseModel
 
 from agui_pipeline.middleware._translator import TranslatorMiddleware
-from agui_pipeline.translators import AnyEvent, TimedTranslator, Translator
+from agui_pipeline.translators import AnyEvent, TimedTranslator, Translator, WireEvent
 
 
 class Chain:
@@ -33,7 +34,11 @@ class Chain:
         for stage in reversed(middleware):
             try:
                 translator = stage.translator(input)
+                if not isinstance(translator, Translator | TimedTranslator):
+                    raise TypeError(_wrong(stage, "translator", "a Translator or a TimedTranslator", translator))
                 input = stage.prepare(input)
+                if not isinstance(input, RunAgentInput):
+                    raise TypeError(_wrong(stage, "prepare", "a RunAgentInput", input))
             except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
                 problem = exc
                 break
@@ -63,7 +68,7 @@ class Chain:
             else:  # a generator: what it gave before it raises counts
                 events = []
                 try:
-                    events.extend(given)
+                    events.extend(_events_of(given, feed))
                 except Exception as exc:  # noqa: BLE001 - likewise
                     return self._finish(place, events, exc, now)
             if not events:
@@ -108,10 +113,10 @@ class Chain:
             try:
                 if timed:
                     for event in events:
-                        out.extend(stage.feed(event, now))
+                        out.extend(_events_of(stage.feed(event, now), stage.feed))
                 else:
                     for event in events:
-                        out.extend(stage.feed(event))
+                        out.extend(_events_of(stage.feed(event), stage.feed))
             except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
                 return self._finish(place, out, exc, now)
             if not out:
@@ -128,7 +133,8 @@ class Chain:
             out: list[AnyEvent] = []
             try:
                 for event in events:
-                    out.extend(stage.feed(event, now) if timed else stage.feed(event))
+                    given = stage.feed(event, now) if timed else stage.feed(event)
+                    out.extend(_events_of(given, stage.feed))
                 if error is None:
                     out.extend(stage.flush())
                 else:
@@ -139,3 +145,16 @@ class Chain:
             events = out
         self.error = error
         return list(events)
+
+
+def _events_of(given: Any, feed: Any) -> Iterable[AnyEvent]:
+    """Check what a `feed` returned. A model is iterable, too: what it gives is its fields."""
+    if type(given) is tuple or type(given) is list:
+        return given
+    if isinstance(given, BaseModel | WireEvent | Mapping | str) or not isinstance(given, Iterable):
+        raise TypeError(_wrong(feed.__self__, "feed", "an iterable of events, such as (event,)", given))
+    return given
+
+
+def _wrong(stage: object, method: str, wanted: str, given: object) -> str:
+    return f"{type(stage).__name__}.{method}() must return {wanted}; it returned {type(given).__name__}"

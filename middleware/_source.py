@@ -122,11 +122,14 @@ def check_middleware(stage: Any) -> None:
             f"middleware {stage.__name__} is a class: give an instance, {stage.__name__}(); {wanted}"
         )
     if not callable(stage):
-        raise ConfigurationError(f"middleware is {type(stage).__name__}; {wanted}")
+        hint = " (unpack it: *chain)" if isinstance(stage, list | tuple) else ""
+        raise ConfigurationError(f"middleware is {type(stage).__name__}{hint}; {wanted}")
     name = getattr(stage, "__qualname__", type(stage).__qualname__)
     call = stage if inspect.isroutine(stage) else type(stage).__call__
     if inspect.iscoroutinefunction(call):
         raise ConfigurationError(f"middleware {name} is a coroutine function without yield; {wanted}")
+    if inspect.isgeneratorfunction(call):
+        raise ConfigurationError(f"middleware {name} is a synchronous generator function; {wanted}")
     _check_takes(stage, 2, f"middleware {name} must take two arguments, (input, next)")
 
 

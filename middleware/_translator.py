@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_callable
-from agui_pipeline.middleware._types import Source
+from agui_pipeline.middleware._types import Middleware, Source
 from agui_pipeline.translators import DiagnosticSink, Event, TimedTranslator, Translator
 
 StrangeFrames: TypeAlias = Literal["pass", "drop", "refuse"]
@@ -25,13 +25,15 @@ class TranslatorMiddleware(ABC):
         on_diagnostic: Gets each `Diagnostic`. Default: logged at WARNING, once a code and run, without content.
 
     Example:
-        >>> from agui_pipeline.translators import Translator
-        >>> class WithoutRaw(TranslatorMiddleware):
-        ...     def translator(self, input):
-        ...         return _WithoutRaw()
-        >>> class _WithoutRaw(Translator):
+        >>> from agui_pipeline.translators import Translator, replace
+        >>> class Numbering(Translator):  # the state of one run
+        ...     count = 0
         ...     def feed(self, event):
-        ...         return () if event.type == "RAW" else (event,)
+        ...         self.count += 1
+        ...         return (replace(event, metadata={"number": self.count}),)
+        >>> class NumberingMiddleware(TranslatorMiddleware):
+        ...     def translator(self, input):
+        ...         return Numbering()
     """
 
     protects: ClassVar[bool] = False
@@ -71,3 +73,7 @@ class TranslatorMiddleware(ABC):
         from agui_pipeline.middleware._pipeline import Pipeline  # noqa: PLC0415 - a pipeline is made of these
 
         return Pipeline(next, self)(input)
+
+
+Stage: TypeAlias = Middleware | TranslatorMiddleware
+"""What a chain is made of; ``chain: list[Stage] = [...]`` for type checkers."""

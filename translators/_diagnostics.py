@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 _logger = logging.getLogger("agui_pipeline")
 
@@ -36,8 +37,15 @@ class Diagnostic:
 DiagnosticSink = Callable[[Diagnostic], None]
 
 
+default_sink: Final[ContextVar[DiagnosticSink | None]] = ContextVar("agui_pipeline.default_sink", default=None)
+"""The sink of stages that have none of their own, where an adapter was given one."""
+
+_QUIET: Final = frozenset({"input.filled", "input.id"})
+"""What clients may leave out: worth knowing, no reason to warn."""
+
+
 def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
-    """Return the sink for one run: the caller's own, else a fresh one that logs each code once.
+    """Return the sink for one run: the caller's own, else the adapter's, else a fresh one that logs each code once.
 
     Args:
         on_diagnostic: The ``on_diagnostic`` option of a stage.
@@ -46,7 +54,7 @@ def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
         A callable to hand each `Diagnostic` of this run. Call this once a run: the default sink remembers which
         codes it has logged.
     """
-    return _LogOnce() if on_diagnostic is None else on_diagnostic
+    return on_diagnostic or default_sink.get() or _LogOnce()
 
 
 class _LogOnce:
@@ -61,4 +69,5 @@ class _LogOnce:
         if diagnostic.code in self._seen:
             return
         self._seen.add(diagnostic.code)
-        _logger.warning("%s: %s", diagnostic.code, diagnostic.message)
+        level = logging.INFO if diagnostic.code in _QUIET else logging.WARNING
+        _logger.log(level, "%s: %s", diagnostic.code, diagnostic.message)

@@ -171,8 +171,12 @@ class WireEvent:
 _ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
+def _read_only(_self: WireEvent, _value: object) -> None:
+    raise AttributeError("events are read-only: use replace(event, field=value)")
+
+
 def _field(alias: str) -> property:
-    return property(lambda self: self._data.get(alias), doc=f'The field ``"{alias}"``, None where absent.')
+    return property(lambda self: self._data.get(alias), _read_only, doc=f'The field ``"{alias}"``, None where absent.')
 
 
 for _name, _alias in ALIASES.items():

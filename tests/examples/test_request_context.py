@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -29,6 +30,13 @@ class OopsError(Exception):
 async def ask(app: Any, headers: dict[str, str], body: Any = BODY, **options: Any) -> ASGIResponse:
     json = {"content-type": "application/json"}
     return await run_asgi(app, path="/agent", headers={**json, **headers}, body=body, **options)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for another task."""
+    with anyio.fail_after(5):
+        while not condition():  # noqa: ASYNC110 - nothing to be told by
+            await anyio.sleep(0.001)
 
 
 def running(app: Starlette) -> int:
@@ -102,9 +110,7 @@ async def test_one_run_too_many_waits_its_turn() -> None:
     async with anyio.create_task_group() as group:
         for _ in range(RUNS_A_USER):
             group.start_soon(ask, app, ADA)
-        with anyio.fail_after(5):
-            while hanging.running < RUNS_A_USER:
-                await anyio.sleep(0.001)
+        await until(lambda: hanging.running == RUNS_A_USER)
         response = await ask(app, ADA)
         assert (response.status, response.headers["retry-after"]) == (429, "5")
         assert response.headers["content-type"] == "application/json"
@@ -147,9 +153,7 @@ async def test_a_detached_run_keeps_its_slot_until_it_is_done() -> None:
     app = build_app(ScriptedAgent([STARTED, lambda _: done.wait(), FINISHED]), on_disconnect="detach")
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: ask(app, ADA, disconnect_after=1))
-        with anyio.fail_after(5):
-            while not running(app):
-                await anyio.sleep(0.001)
+        await until(lambda: running(app) == 1)
         await anyio.sleep(0.02)
         assert running(app) == 1
         done.set()
@@ -159,7 +163,7 @@ async def test_a_detached_run_keeps_its_slot_until_it_is_done() -> None:
 async def test_a_scope_that_is_no_request_passes() -> None:
     seen: list[str] = []
 
-    async def inner(scope: Any, receive: Any, send: Any) -> None:
+    async def inner(scope: Any, *_: Any) -> None:
         seen.append(scope["type"])
 
     for make in (request_context.RequireUser, request_context.CapRuns):

@@ -19,6 +19,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "a2ui.sequence": "a text event in an order that AG-UI forbids; read as well as it can be",
     "a2ui.malformed": "a text event whose messageId or delta is no string; what could not be read was dropped",
     "a2ui.raw-event": "rawEvent copies of text events whose text went on with another event were left out",
+    "a2ui.snapshot-text": "A2UI messages in the text of a MESSAGES_SNAPSHOT were left out, as they were when streamed",
     "a2ui.surface-reused": "a createSurface for a surface that exists; treated as `reused` says",
     "a2ui.surface-incomplete": "a surface was updated and never shown: it lacks a create message or components",
     "a2ui.surface-unknown": "a deleteSurface for a surface that nobody knows; nothing to remove",

@@ -17,10 +17,11 @@ from agui_pipeline.translators._events import AnyEvent, Event
 from agui_pipeline.translators.a2ui._activity import RunSurfaces
 from agui_pipeline.translators.a2ui._codes import Reporter
 from agui_pipeline.translators.a2ui._delivery import Delivery
+from agui_pipeline.translators.a2ui._history import without_records
 from agui_pipeline.translators.a2ui._judge import Judge
 from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, subagent_of
 from agui_pipeline.translators.a2ui._messages import Output, TextMessage
-from agui_pipeline.translators.a2ui._reader import Piece, ReaderFactory
+from agui_pipeline.translators.a2ui._reader import Piece, Reader, ReaderFactory
 from agui_pipeline.translators.a2ui._settings import A2UISettings
 
 _Handler: TypeAlias = Callable[[Event], Iterable[AnyEvent]]
@@ -64,6 +65,7 @@ class A2UITranslator(Translator):
             "TEXT_MESSAGE_CHUNK": self._text_chunk,
             "TOOL_CALL_CHUNK": self._other_chunk,
             "REASONING_MESSAGE_CHUNK": self._other_chunk,
+            "MESSAGES_SNAPSHOT": self._messages_snapshot,
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_ended,
             "RUN_ERROR": self._run_ended,
@@ -277,6 +279,35 @@ class A2UITranslator(Translator):
         if self._passes(event):
             self._out.add(event)
         return self._out.take()
+
+    def _messages_snapshot(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
+        if self._passes(event):
+            # Where prose is shown as text, the history must agree with it.
+            shown, count = without_records(event, self._new_history_reader) if self._texts else (event, 0)
+            if count:
+                text = (
+                    "A2UI messages in the text of a MESSAGES_SNAPSHOT were left out: they travel as they are streamed"
+                )
+                self._report("a2ui.snapshot-text", text, event_type="MESSAGES_SNAPSHOT", detail={"count": count})
+            self._out.add(shown)
+        return self._out.take()
+
+    def _new_history_reader(self, message_id: str | None) -> Reader:
+        """Return a reader that reports nothing: what it reads was read, and reported on, when it was streamed."""
+        settings = self._settings
+        judge = Judge(settings.limits, Reporter(lambda _diagnostic: None), validates=settings.validate == "envelope")
+        make = ReaderFactory(
+            framing=settings.framing,
+            on_invalid="text",
+            max_chars=settings.limits.max_message_bytes,
+            max_depth=settings.limits.max_depth,
+            judge=judge,
+            on_broken=lambda _broken, _id: None,
+            on_dropped=lambda _size: None,
+        )
+        return make(message_id)
 
     def _other_chunk(self, event: Event) -> Iterable[AnyEvent]:
         lane, stream = self._lanes.continued_by(event)
