@@ -20,6 +20,7 @@ _HOMES = (
     "translators._input",
     "translators._client_view",
     "translators._pass_through",
+    "translators._throttle",
     "translators.a2ui",
     "translators._guard",
     "translators._trust",

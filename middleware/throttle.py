@@ -7,6 +7,7 @@ from ag_ui.core import RunAgentInput
 from agui_pipeline.middleware._options import check_count, check_number
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import DiagnosticSink
+from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._throttle import ThrottleTranslator
 
 
@@ -33,7 +34,8 @@ class EventThrottleMiddleware(TranslatorMiddleware):
     Args:
         interval: Seconds between two flushes; 0 merges nothing but halves of characters.
         min_chars: Held characters that flush before the interval ends; 0 = never.
-        on_diagnostic: As in every middleware; this one has nothing to report.
+        on_diagnostic: Gets each `Diagnostic` (code ``throttle.raw-event``, once a run, where events cannot merge
+            because each carries a ``rawEvent``). Default: the log.
 
     Raises:
         ConfigurationError: An option is not a number in its range.
@@ -50,4 +52,4 @@ class EventThrottleMiddleware(TranslatorMiddleware):
 
     def translator(self, input: RunAgentInput) -> ThrottleTranslator:  # noqa: ARG002 - the same for every run
         """Return a throttle for one run."""
-        return ThrottleTranslator(self._interval, self._min_chars)
+        return ThrottleTranslator(self._interval, self._min_chars, run_sink(self.on_diagnostic))

@@ -48,7 +48,7 @@ async def test_serving_a_source() -> None:
     response = await run_asgi(app, path="/agent", body=BODY)
 
     assert [event.type for event in response.events][::3] == ["RUN_STARTED", "RUN_FINISHED"]
-    assert "".join(event.delta for event in response.events if event.delta) == "Hello world"
+    assert "".join(event.delta for event in response.events if event.delta) == "Hello 1 messages"
 
 
 def test_in_a_script() -> None:

@@ -15,6 +15,7 @@ from ag_ui.core import BaseEvent
 from pydantic import BaseModel
 
 from agui_pipeline.translators._base import TimedTranslator
+from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink
 from agui_pipeline.translators._events import ALIASES, EVENT_CLASSES, AnyEvent, Event, WireEvent, replace
 
 
@@ -53,15 +54,23 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 """Everything that can merge. Any other type, known or not, flushes and passes at once."""
 
 
+DIAGNOSTICS: Final[Mapping[str, str]] = {
+    "throttle.raw-event": "events that each carry a rawEvent are not merged: take that field off before the throttle",
+}
+"""The diagnostics of this stage, by code."""
+
+
 class ThrottleTranslator(TimedTranslator):
     """One run's throttle. See `agui_pipeline.middleware.EventThrottleMiddleware` for what it promises.
 
     Args:
         interval: Seconds between two flushes.
         min_chars: Held characters of text that flush before the interval ends; 0 = never.
+        sink: Gets the diagnostic of what cannot be merged (code ``throttle.raw-event``, once a run).
     """
 
-    def __init__(self, interval: float, min_chars: int = 0) -> None:
+    def __init__(self, interval: float, min_chars: int = 0, sink: DiagnosticSink | None = None) -> None:
+        self._sink = sink
         self._interval = interval
         self._min_chars = min_chars
         self._open_until = float("-inf")  # the window in which merged events are held
@@ -83,6 +92,9 @@ class ThrottleTranslator(TimedTranslator):
             return (event,)
         self._halved = False
         if not held or not held[-1].take(kind, event):
+            if held and self._sink is not None and held[-1].both_keep_originals(kind, event):
+                self._sink(Diagnostic("throttle.raw-event", DIAGNOSTICS["throttle.raw-event"], event_type=event.type))
+                self._sink = None
             held.append(_Held(kind, event))
         if kind.join == "text":
             self._chars += len(getattr(event, kind.value) or "")
@@ -149,6 +161,10 @@ class _Held:
             self._values.append(value)
             self._alone = False
         return True
+
+    def both_keep_originals(self, kind: _Kind, event: Event) -> bool:
+        """Whether an event that was not joined carries a `rawEvent`, as the one before it does."""
+        return kind is self._kind and "rawEvent" in self._rest and "rawEvent" in _rest(kind, event)
 
     def event(self) -> AnyEvent:
         """Return what the client gets: the event itself where nothing was joined to it."""

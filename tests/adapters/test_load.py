@@ -73,8 +73,9 @@ async def endpoint(request: Request) -> Response:
 
 def build() -> ASGIApp:
     def chain(*more: Any) -> list[Any]:
-        said = {"on_diagnostic": lambda _: None}
-        return [EventThrottleMiddleware(interval=0.02), *more, GuardMiddleware(**said), TrustMiddleware(**said)]
+        guard = GuardMiddleware(on_diagnostic=lambda _: None)
+        trust = TrustMiddleware(on_diagnostic=lambda _: None)
+        return [EventThrottleMiddleware(interval=0.02), *more, guard, trust]
 
     app = Starlette(
         routes=[

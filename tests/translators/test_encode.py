@@ -429,6 +429,7 @@ class _AnyType(BaseEvent):
         _Configured(name="n", value=dt.timedelta(seconds=1.5)),
         _Plain(name="n", value=1),
         _Plain(name="n", value={"a": None}, added_field=2, optional_field="o"),
+        _Computed(name="n", value=None),
         _NotTheSDKs(),
         replace(_FieldSerializer(name="n", value=1), name=5),
         _AnyType(),
@@ -586,6 +587,7 @@ INF = math.inf
         ),
         (_EvilModel(inner=[1]), {"inner": [1]}, []),
         (_Secretive(shown=_Evil(), more=1), {"shown": "<_Evil>", "more": 1}, [("encode.object", 1)]),  # type: ignore[call-arg]
+        (deque([_Evil(), 1]), ["<_Evil>", 1], [("encode.object", 1)]),
         (UserDict(a=1), {"a": 1}, []),
         (MappingProxyType({"a": 1, "b": MappingProxyType({})}), {"a": 1, "b": {}}, []),
         (b"\xff", "b'\\xff'", [("encode.object", 1)]),
