@@ -47,7 +47,7 @@ docs: $(call STAMP,test)
 
 # Node 18 or later and Debian's chromium must be on the machine.
 e2e: e2e-setup
-	AGUI_E2E=require $(BIN)/python -m pytest -m e2e $(ARGS)
+	AGUI_E2E=require $(BIN)/python -m pytest -m "e2e and not slow" $(ARGS)
 
 e2e-setup: $(call STAMP,e2e) tests/e2e/node_modules/.installed
 

@@ -230,9 +230,16 @@ class Stream:
         Raises:
             Exception: What a stage or a producer raised, unwrapped, after the stream was ended properly.
         """
+        # Stages ask for both in this context, and in those that are copied from it.
+        later, sink = raised_later.set(self._raised_later), default_sink.set(self.sink)
+        try:
+            await self._run(input, start)
+        finally:
+            default_sink.reset(sink)
+            raised_later.reset(later)
+
+    async def _run(self, input: RunAgentInput, start: Message | None) -> None:
         self._task = _current_task()
-        raised_later.set(self._raised_later)
-        default_sink.set(self.sink)
         watcher = spawn(self._watch, "agui_pipeline.watcher")
         segment = Segment()
         leaving: BaseException | None = None

@@ -73,7 +73,8 @@ class AGUIMiddleware:
     Guarantees:
         - The app's status and headers go out as soon as it sends them; events that nobody changed, byte for byte.
         - A frame that is no event (a comment, ``[DONE]``) passes with its line ends made LF; it does not meet the
-          chain and may overtake what a stage holds.
+          chain and may overtake what a stage holds. With a `GuardMiddleware` in the chain, one that has data is left
+          out: the official client would give up on it.
         - If the app raises, or stops in the middle of its answer, what stages hold is delivered, a RUN_ERROR ends the
           stream (unless a terminal event did), and the exception goes on to the server. Before the answer began, the
           server answers.

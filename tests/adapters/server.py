@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import uvicorn
@@ -115,10 +115,16 @@ def until(condition: Callable[[], Any]) -> None:
         time.sleep(0.002)
 
 
+class Listening(Protocol):
+    """Whatever listens on a port of this machine."""
+
+    port: int
+
+
 class Client:
     """A client on a bare socket, which leaves when it likes: nicely, or with a reset, as a client that crashed."""
 
-    def __init__(self, server: Server, body: bytes = BODY, *, announced: int | None = None) -> None:
+    def __init__(self, server: Listening, body: bytes = BODY, *, announced: int | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         length = len(body) if announced is None else announced

@@ -36,7 +36,7 @@ from starlette.websockets import WebSocket
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app
 from agui_pipeline.adapters.testing import assert_valid_stream
 from agui_pipeline.middleware import EventThrottleMiddleware, GuardMiddleware
-from agui_pipeline.translators import Diagnostic, Event, SSEDecoder, decode_event, replace
+from agui_pipeline.translators import Diagnostic, Event, SSEDecoder, WireEvent, decode_event, replace
 from tests.adapters.apps import BODY, FRAMES, RUN, TYPES
 from tests.adapters.apps import Source as Agent
 from tests.adapters.server import PATIENCE, Client, Server, until
@@ -140,7 +140,7 @@ def server(the_server: Server) -> Iterator[Server]:
     assert the_server.errors == []
 
 
-def events_of(response: httpx.Response) -> list[Event]:
+def events_of(response: httpx.Response) -> list[WireEvent]:
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = SSEDecoder().feed(response.content)
@@ -158,8 +158,8 @@ class Pass(BaseHTTPMiddleware):
 
 AROUND = {
     "gzip": Middleware(GZipMiddleware, minimum_size=1),
-    "CORS": Middleware(CORSMiddleware, allow_origins=[ORIGIN], allow_credentials=True, expose_headers=["x-run"]),
-    "trusted host": Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1"]),
+    "CORS": Middleware(CORSMiddleware, allow_origins=[ORIGIN], allow_methods=["POST"], allow_credentials=True),
+    "trusted host": Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "x"]),
     "BaseHTTPMiddleware": Middleware(Pass),
 }
 ALL = list(AROUND.values())
@@ -264,7 +264,7 @@ def test_a_failure_before_the_stream_is_handled_by_the_exception_middleware(serv
 
     for handlers, status in (({OopsError: told}, 503), ({Exception: told}, 503), ({}, 500)):
         routes = [Route("/", fails, methods=["POST"])]
-        server.app = Starlette(routes=routes, middleware=[OURS], exception_handlers=handlers)  # type: ignore[arg-type]
+        server.app = Starlette(routes=routes, middleware=[OURS], exception_handlers=handlers)
         assert server.post().status_code == status
         if handlers.get(OopsError) is None:  # ServerErrorMiddleware answers, and lets the server know
             until(lambda: server.errors)
@@ -335,9 +335,9 @@ class Hypercorn:
         self._config = Config()
         self._config.errorlog = logging.getLogger("hypercorn.error")
         self._config.graceful_timeout = 1
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self._config.bind = [f"fd://{self._socket.fileno()}"]
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self._config.bind = [f"fd://{listening.detach()}"]  # which closes it
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
@@ -355,7 +355,6 @@ class Hypercorn:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
-        self._socket.close()
 
     def post(self, **headers: str) -> httpx.Response:
         with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE, trust_env=False) as client:
@@ -396,7 +395,7 @@ def test_on_hypercorn_a_client_that_leaves_ends_the_run() -> None:
     app = App(OURS)
     for served, ended in ((agent_app(agent, GuardMiddleware()), lambda: agent.cleaned), (app.app, lambda: app.ended)):
         with Hypercorn(served) as server:
-            client = Client(server)  # type: ignore[arg-type] - it wants no more than a port
+            client = Client(server)
             client.events(1)
             client.leave()
             until(ended)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app, agent_endpoint
-from agui_pipeline.middleware import A2UIMiddleware, EventThrottleMiddleware, Pipeline
-from agui_pipeline.translators import ConfigurationError
+from agui_pipeline.adapters.testing import run_asgi
+from agui_pipeline.middleware import A2UIMiddleware, EventThrottleMiddleware, PassThroughMiddleware, Pipeline
+from agui_pipeline.translators import ConfigurationError, run_input
 from tests.adapters.apps import RUN
 from tests.middleware.kit import passing
 
@@ -89,3 +90,21 @@ def test_a_source_that_is_none_is_refused(source: Any) -> None:
 def test_options_are_keywords() -> None:
     with pytest.raises(TypeError):
         AGUIMiddleware(app, [EventThrottleMiddleware()])  # type: ignore[call-arg]
+
+
+@pytest.mark.anyio
+async def test_the_adapters_sink_is_that_of_stages_without_one_and_no_longer_than_a_request() -> None:
+    seen: list[str] = []
+    source = [*RUN, {"type": "CUSTOM", "name": "n", "value": 1}]
+    app = agent_endpoint(
+        source, PassThroughMiddleware(lambda _event: False), on_diagnostic=lambda one: seen.append(one.code)
+    )
+    body = {"threadId": "t", "runId": "r", "messages": []}
+
+    await run_asgi(app, body=body)
+    assert "pass-through.dropped" in seen
+
+    seen.clear()
+    async with Pipeline(source, PassThroughMiddleware(lambda _event: False)).open(run_input("hi")) as events:
+        assert [event async for event in events]
+    assert seen == []
