@@ -29,7 +29,7 @@ from agui_pipeline.middleware._options import check_callable, check_choice, chec
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator
 from agui_pipeline.translators import ConfigurationError, DecodeError, Diagnostic, DiagnosticSink, LimitError
-from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._diagnostics import default_sink, run_sink
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._input import ParsedInput
 
@@ -152,7 +152,7 @@ class AGUIMiddleware:
             except HTTPException as exc:
                 await _http_error(exc)(scope, receive, send)
                 return
-            parsed = _admitted(pipeline, parsed)
+            parsed = _admitted(pipeline, parsed, sink)
             if isinstance(parsed, Refusal):
                 if self._reject or pipeline.protects:
                     await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
@@ -216,16 +216,19 @@ async def _read(scope: Scope, receive: Receive, limit: int) -> tuple[Body, Parse
     return body, parse_body(body, limit)
 
 
-def _admitted(pipeline: Pipeline, parsed: ParsedInput | Refusal) -> ParsedInput | Refusal:
+def _admitted(pipeline: Pipeline, parsed: ParsedInput | Refusal, sink: DiagnosticSink) -> ParsedInput | Refusal:
     """Ask the chain whether it would start a run with the input."""
     if isinstance(parsed, Refusal):
         return parsed
+    token = default_sink.set(sink)
     try:
         pipeline.admit(parsed.input)
     except LimitError as exc:
         return Refusal(413, "refused_input", str(exc))
     except DecodeError as exc:
         return Refusal(400, "refused_input", str(exc))
+    finally:
+        default_sink.reset(token)
     return parsed
 
 
@@ -348,11 +351,11 @@ class AgentEndpoint:
         body, parsed = await _read(scope, receive, options.max_body)
         if body.disconnected:
             return
-        parsed = _admitted(self._pipeline, parsed)
+        sink = run_sink(options.on_diagnostic)
+        parsed = _admitted(self._pipeline, parsed, sink)
         if isinstance(parsed, Refusal):
             await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return
-        sink = run_sink(options.on_diagnostic)
         for repair in parsed.repairs:
             sink(repair)
         stream = Stream(

@@ -22,7 +22,7 @@ from pydantic.alias_generators import to_camel
 from agui_pipeline.adapters._run_asgi import ASGIResponse, run_asgi
 from agui_pipeline.middleware import Pipeline, Source, as_source
 from agui_pipeline.middleware._options import check_number
-from agui_pipeline.translators import AnyEvent, ConfigurationError, Diagnostic, SSEFrame, run_input
+from agui_pipeline.translators import ConfigurationError, Diagnostic, Event, SSEFrame, run_input
 from agui_pipeline.translators._client_view import ClientView
 from agui_pipeline.translators._verifier import assert_valid_stream
 
@@ -218,7 +218,7 @@ class Collected:
     new_messages: list[Message] = field(default_factory=list)
     state: Any = None
     outcome: str | None = None
-    error: AnyEvent | None = None
+    error: Event | None = None
     result: Any = None
     interrupts: list[Message] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 def snippet(part: str) -> str:
-    (found,) = [text for text in SNIPPETS if part in text]
+    (found,) = [str(text) for text in SNIPPETS if part in text]
     return found
 
 

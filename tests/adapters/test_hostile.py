@@ -249,6 +249,21 @@ def test_what_a_client_has_no_right_to_say_is_refused(server: Server, way: str, 
 
 
 @each_way
+def test_a_refusal_is_told_to_the_adapter_where_the_stage_has_no_sink_of_its_own(server: Server, way: str) -> None:
+    found: list[Diagnostic] = []
+    trust = TrustMiddleware(on_violation="reject")
+    server.app = (
+        agent_app(ScriptedAgent(RUN), trust, on_diagnostic=found.append)
+        if way == "served"
+        else AGUIMiddleware(App()(), middleware=[trust], on_diagnostic=found.append)
+    )
+    for _ in range(2):
+        assert server.post(FORGED["a system message"][0]).status_code == 400
+        assert [item.code for item in found] == ["trust.role"]
+        found.clear()
+
+
+@each_way
 @each_forgery
 def test_or_is_left_out_and_the_rest_is_served(server: Server, way: str, name: str) -> None:
     body, path = {**FORGED, **FETCHED}[name]
