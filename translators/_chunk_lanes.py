@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from agui_pipeline.translators._errors import SequenceError
+from agui_pipeline.translators.lifecycle import ALL, LANES, OWN
 
 CHUNK_TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "TEXT_MESSAGE_CHUNK": ("text", "messageId"),
@@ -19,29 +20,9 @@ CHUNK_TYPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kind of stream and name of its id by the type of a chunk."""
 
-_CLOSES_ALL: Final = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"})
-_CLOSES_OWN_LANE: Final = frozenset(
-    {
-        "TEXT_MESSAGE_START",
-        "TEXT_MESSAGE_CONTENT",
-        "TEXT_MESSAGE_END",
-        "TOOL_CALL_START",
-        "TOOL_CALL_ARGS",
-        "TOOL_CALL_END",
-        "TOOL_CALL_RESULT",
-        "STATE_SNAPSHOT",
-        "STATE_DELTA",
-        "CUSTOM",
-        "STEP_STARTED",
-        "STEP_FINISHED",
-        "REASONING_START",
-        "REASONING_MESSAGE_START",
-        "REASONING_MESSAGE_CONTENT",
-        "REASONING_MESSAGE_END",
-        "REASONING_END",
-    }
-)
 _CLOSES_SUBAGENTS_LANE: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
+_CLOSES_OWN_LANE: Final = frozenset(name for name, whose in LANES.items() if whose == OWN) - _CLOSES_SUBAGENTS_LANE
+_CLOSES_ALL: Final = frozenset(name for name, whose in LANES.items() if whose == ALL)
 
 
 class Pending(NamedTuple):

@@ -254,6 +254,7 @@ def test_every_field_of_every_event_class_has_an_alias() -> None:
         ("snake_on_the_wire", "snake_on_the_wire"),
         ("a2uiVersion", "a2ui_version"),
         ("step2Name", "step2_name"),
+        ("someURL", "some_URL"),
         ("x", "x"),
         ("URL", "URL"),
         ("_meta", "_meta"),
@@ -378,6 +379,7 @@ def test_replace_changes_a_copy_of_a_wire_event() -> None:
         ({"never_there": None}, {}),
         ({"metadata": {"k": None}}, {"metadata": {"k": None}}),
         ({"a2ui_version": "v0.9"}, {"a2uiVersion": "v0.9"}),
+        ({"_meta": 1}, {"_meta": 1}),
         ({"type": "OTHER"}, {"type": "OTHER"}),
         ({"type": EventType.RAW, "event": None}, {"type": "RAW", "event": None}),
         ({"subagent_run_id": "s"}, {"subagentRunId": "s"}),
@@ -436,6 +438,8 @@ def test_replace_changes_a_copy_of_a_model() -> None:
     assert changed.model_fields_set == {"message_id", "delta", "raw_event"}
     assert event == before
     assert changed == TextMessageContentEvent(message_id="n", delta="b", raw_event={"x": 1})
+    assert replace(event, timestamp=1).model_fields_set == {"message_id", "delta", "raw_event", "timestamp"}
+    assert event.model_fields_set == {"message_id", "delta", "raw_event"}
     assert replace(event) == event
     assert replace(event) is not event
     assert replace(event, raw_event=None).raw_event is None
@@ -506,6 +510,7 @@ def test_replace_of_a_subclass_stays_one_and_shares_no_private_state() -> None:
     assert event._secret == [1]
     frozen = replace(_Bare(text="a"), text="b")
     assert frozen == _Bare(text="b")
+    assert frozen.model_extra is None
 
 
 @given(st.sampled_from(["wire", "model"]), json_values, json_values, st.text())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from agui_pipeline.translators._compat import HAS_SUBAGENTS
 from agui_pipeline.translators._events import AnyEvent, replace
+from agui_pipeline.translators.lifecycle import ALL, LANES, OWN
 
 if TYPE_CHECKING:
     from agui_pipeline.translators.a2ui._messages import TextMessage
@@ -27,29 +28,9 @@ _CHUNKS: Final[dict[str, tuple[StreamKind, str, tuple[str, ...]]]] = {
 CHUNK_TYPES: Final = frozenset(_CHUNKS)
 # Types that close what is open on the lane of the event, and on every lane. RAW, ACTIVITY_*, SUBAGENT_STARTED and
 # REASONING_ENCRYPTED_VALUE close nothing, and the client has dropped unknown types before.
-_CLOSES_LANE: Final = frozenset(
-    {
-        "TEXT_MESSAGE_START",
-        "TEXT_MESSAGE_CONTENT",
-        "TEXT_MESSAGE_END",
-        "TOOL_CALL_START",
-        "TOOL_CALL_ARGS",
-        "TOOL_CALL_END",
-        "TOOL_CALL_RESULT",
-        "STATE_SNAPSHOT",
-        "STATE_DELTA",
-        "CUSTOM",
-        "STEP_STARTED",
-        "STEP_FINISHED",
-        "REASONING_START",
-        "REASONING_MESSAGE_START",
-        "REASONING_MESSAGE_CONTENT",
-        "REASONING_MESSAGE_END",
-        "REASONING_END",
-    }
-)
 _CLOSES_SUBAGENT: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
-_CLOSES_ALL: Final = frozenset({"MESSAGES_SNAPSHOT", "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"})
+_CLOSES_LANE: Final = frozenset(name for name, whose in LANES.items() if whose == OWN) - _CLOSES_SUBAGENT
+_CLOSES_ALL: Final = frozenset(name for name, whose in LANES.items() if whose == ALL)
 
 
 @dataclass(slots=True)
