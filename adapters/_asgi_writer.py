@@ -6,6 +6,7 @@ Knows ASGI's response messages and time; does not know what the frames mean.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import math
 import sys
 import weakref
@@ -46,6 +47,7 @@ class Writer:
         "__weakref__",
         "_beat",
         "_busy",
+        "_context",
         "_frames",
         "_free",
         "_on_gone",
@@ -66,6 +68,7 @@ class Writer:
         self._busy = False
         self._free: anyio.Event | None = None
         self._beat: Child | None = None
+        self._context = contextvars.copy_context()
         self.started = False
         self.finished = False
         self.discard = False
@@ -103,6 +106,10 @@ class Writer:
             await self._until_free()
         self.finished = True
         await self._deliver({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def beat_from_outside(self) -> None:
+        """Do as `beat`, in this stream's own context: what wraps `send` may ask whose request it serves."""
+        self._context.run(self.beat)
 
     def beat(self) -> None:
         """Send what was collected, else a comment, from a task of its own."""
@@ -183,7 +190,9 @@ class Heartbeats:
                 self._timer.cancel()
             self._timer = None
             if moment < math.inf:
-                self._timer = asyncio.get_running_loop().call_at(moment, self._fire)
+                # In no request's context: a timer keeps its context, and this one would keep a request that is over.
+                nobody = contextvars.Context()
+                self._timer = asyncio.get_running_loop().call_at(moment, self._fire, context=nobody)
         elif self._sleep is not None:
             self._sleep.deadline = moment if self._streams else -math.inf
         elif not self._running:
@@ -209,7 +218,7 @@ class Heartbeats:
         for writer, interval in self._streams.items():
             due = writer.last + interval
             if due <= now:
-                writer.beat()
+                writer.beat_from_outside()
                 due = now + interval
             soonest = min(soonest, max(due, now + interval / 10))
         self._set(soonest)

@@ -10,13 +10,16 @@ import gc
 import os
 import random
 import time
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from ag_ui.core import RunAgentInput
 from starlette.applications import Starlette
@@ -25,10 +28,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app
-from agui_pipeline.adapters.testing import assert_valid_stream
+from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app, current_request
+from agui_pipeline.adapters.testing import assert_valid_stream, run_asgi
 from agui_pipeline.middleware import EventThrottleMiddleware, GuardMiddleware, Source, TrustMiddleware
-from agui_pipeline.translators import Event, SSEDecoder, WireEvent, decode_event
+from agui_pipeline.translators import Event, SSEDecoder, WireEvent, decode_event, run_input
 from tests.adapters.apps import BODY, frame
 from tests.adapters.server import Server, until
 
@@ -223,6 +226,62 @@ def under_load(server: Server, count: int, seconds: float) -> tuple[Seen, int]:
 def settle(server: Server) -> None:
     until(lambda: server.tasks() == [])  # detached runs end by themselves
     until(lambda: not server._server.server_state.connections)
+
+
+# The one timer of all heartbeats is set by some request, and outlives it.
+
+serving: ContextVar[str] = ContextVar("serving")
+
+
+@pytest.mark.anyio
+async def test_a_heartbeat_keeps_no_request_that_is_over_and_is_sent_in_the_context_of_its_own() -> None:
+    first_began, second = anyio.Event(), anyio.Event()
+    over: list[weakref.ref[Any]] = []
+    sent_in: dict[str, set[str]] = {"first": set(), "second": set()}
+
+    async def source(input: RunAgentInput) -> AsyncIterator[Any]:
+        yield {"type": "RUN_STARTED", "threadId": "t", "runId": input.run_id}
+        if input.run_id == "first":
+            over.append(weakref.ref(current_request()))
+            first_began.set()
+            await second.wait()
+            await anyio.sleep(0.1)
+            return
+        second.set()
+        await anyio.sleep_forever()
+
+    inner = agent_app(source, heartbeat=0.02)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        name = dict(scope["headers"])[b"x-name"].decode()
+        token = serving.set(name)
+
+        async def noting(message: Any) -> None:
+            if message.get("body", b"").startswith(b": keep-alive"):
+                sent_in[name].add(serving.get("nobody"))
+            await send(message)
+
+        try:
+            await inner(scope, receive, noting)
+        finally:
+            serving.reset(token)
+
+    async def ask(name: str) -> None:
+        body = run_input("hi", run_id=name).model_dump_json(by_alias=True)
+        headers = {"content-type": "application/json", "x-name": name}
+        await run_asgi(app, body=body, headers=headers)
+
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as first:
+            first.start_soon(ask, "first")
+            await first_began.wait()  # it has set the timer
+            group.start_soon(ask, "second")
+        await anyio.sleep(0.1)
+        gc.collect()
+        kept = [reference() for reference in over]
+        group.cancel_scope.cancel()
+    assert kept == [None]
+    assert sent_in == {"first": {"first"}, "second": {"second"}}
 
 
 @linux

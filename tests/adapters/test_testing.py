@@ -7,7 +7,7 @@ import copy
 import math
 import pickle
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -245,7 +245,7 @@ async def test_a_run_that_ends_in_an_error_names_it() -> None:
     error = RunErrorEvent(message="no", code="c")
     result = await collect([chunk("a"), error])
     assert result.outcome == "error"
-    assert result.error is error
+    assert cast("object", result.error) is error
 
 
 async def test_a_run_without_a_terminal_event_has_no_outcome() -> None:
