@@ -46,7 +46,7 @@ def rules() -> str:
     return "\n".join(["| rule | what a client holds against a stream |", "| --- | --- |", *lines])
 
 
-_PARTS: dict[str, Callable[[], str]] = {"diagnostics": diagnostics, "rules": rules}
+_PARTS: dict[str, Callable[[], str]] = {"diagnostics": diagnostics, "rules": rules, "states": lifecycle.markdown}
 
 
 def main() -> int:

@@ -39,7 +39,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware
-from agui_pipeline.middleware import A2UIMiddleware, EventThrottleMiddleware
+from agui_pipeline.middleware import A2UIMiddleware, EventThrottleMiddleware, GuardMiddleware
 from examples.calculator.agent import PAUSE, Agent, calculator
 
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ def build_app(*, pause: float = PAUSE) -> Starlette:
         ("/a2ui-activity", A2UIMiddleware(carrier="activity")),
         ("/a2ui-custom", A2UIMiddleware(carrier="custom")),
     ):
-        app.add_middleware(AGUIMiddleware, middleware=[to_events, EventThrottleMiddleware()], paths=[path])
+        chain = [to_events, EventThrottleMiddleware(), GuardMiddleware()]
+        app.add_middleware(AGUIMiddleware, middleware=chain, paths=[path])
 
     # Added last is outermost in Starlette: pages of this machine, on whatever port, may call every endpoint.
     app.add_middleware(
