@@ -39,8 +39,9 @@ ACTION_BODY = {
 
 def run_input(*texts: str, **fields: Any) -> RunAgentInput:
     messages = [{"id": f"u{index}", "role": "user", "content": text} for index, text in enumerate(texts)]
+    lists = {"messages": messages, "tools": [], "context": []}
     return RunAgentInput.model_validate(
-        {"threadId": "t", "runId": "r", "messages": messages, "tools": [], "context": [], "state": {}, **fields}
+        {"threadId": "t", "runId": "r", "state": {}, "forwardedProps": {}, **lists, **fields}
     )
 
 
