@@ -5,7 +5,7 @@ speak it. Does not know about HTTP, about time (heartbeats, reconnecting) or abo
 
 Reading is liberal: CR, LF, CRLF and mixes of them, comments, a byte order mark, chunks cut anywhere. Writing is strict:
 LF only, a blank line at the end of every frame. The official TypeScript client splits on ``\n\n`` and nothing else, so
-CR or CRLF towards it is fatal (PROTOCOLS: "SSE as the TS client reads it").
+CR or CRLF towards it is fatal.
 """
 
 from __future__ import annotations

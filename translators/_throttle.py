@@ -30,12 +30,15 @@ class _Kind:
     join: Literal["text", "patch", "last"]
     chunk: bool = False
     """Whether all fields but the value may be absent: it then goes on with what the chunk before it opened."""
+    wire_id: str = field(init=False)
+    """The wire name of the first of `ids`, empty where there is none."""
     own: frozenset[str] = field(init=False)
     """The wire names of the fields that `take` looks at one by one; all others are the rest."""
 
     def __post_init__(self) -> None:
         # `replace` belongs to an ACTIVITY_SNAPSHOT, and only there has a meaning.
         more = ("replace",) if self.value == "content" else ()
+        object.__setattr__(self, "wire_id", ALIASES[self.ids[0]] if self.ids else "")
         object.__setattr__(self, "own", frozenset({"type", self.value, *(ALIASES[name] for name in self.ids), *more}))
 
 
@@ -53,6 +56,9 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 }
 """Everything that can merge. Any other type, known or not, flushes and passes at once."""
 
+
+_PLAIN: Final = 3
+"""Fields of an event that is nothing but a delta: type, id, value."""
 
 DIAGNOSTICS: Final[Mapping[str, str]] = {
     "throttle.raw-event": "events that each carry a rawEvent are not merged: take that field off before the throttle",
@@ -80,13 +86,18 @@ class ThrottleTranslator(TimedTranslator):
 
     def feed(self, event: Event, now: float) -> Iterable[AnyEvent]:
         kind = _KINDS.get(event.type)
+        held = self._held
+        if held and type(event) is WireEvent and not self._halved:
+            size = held[-1].take_plain(kind, event)
+            if size >= 0:
+                self._chars += size
+                return self._due(now)
         if kind is None or not _joinable(kind, event):
-            if not self._held:
+            if not held:
                 return (event,)
             out = self._flush(now)
             out.append(event)
             return out
-        held = self._held
         if not held and now >= self._open_until and not _ends_halved(kind, event):
             self._open_until = now + self._interval
             return (event,)
@@ -98,6 +109,9 @@ class ThrottleTranslator(TimedTranslator):
             held.append(_Held(kind, event))
         if kind.join == "text":
             self._chars += len(getattr(event, kind.value) or "")
+        return self._due(now)
+
+    def _due(self, now: float) -> Iterable[AnyEvent]:
         if now >= self._open_until or 0 < self._min_chars <= self._chars:
             return self._flush(now, wait_for_other_half=True)
         return ()
@@ -126,7 +140,7 @@ class ThrottleTranslator(TimedTranslator):
 class _Held:
     """Adjacent events that are one for the client."""
 
-    __slots__ = ("_alone", "_first", "_kind", "_rest", "_values")
+    __slots__ = ("_alone", "_first", "_id", "_kind", "_plain", "_rest", "_values")
 
     def __init__(self, kind: _Kind, event: AnyEvent) -> None:
         self._kind = kind
@@ -134,6 +148,25 @@ class _Held:
         self._values: list[Any] = [getattr(event, kind.value)]
         self._rest = _rest(kind, event)
         self._alone = True  # whether `_first` is all there is to send
+        # What `take_plain` compares: the kind, where this is nothing but a delta, and its id.
+        plain = type(event) is WireEvent and kind.join == "text" and len(event._data) == _PLAIN  # noqa: SLF001
+        self._plain = kind if plain else None
+        self._id = getattr(event, kind.ids[0]) if plain else None
+
+    def take_plain(self, kind: _Kind | None, event: WireEvent) -> int:
+        """Join an event of the wire that has a type, the same id, a text, and nothing else: nearly all have.
+
+        Returns:
+            The characters joined; -1 where `take` must look.
+        """
+        if kind is not None and kind is self._plain:
+            data = event._data  # noqa: SLF001 - a property a field is what makes the other way cost more
+            text = data.get("delta")
+            if len(data) == _PLAIN and type(text) is str and data.get(kind.wire_id, _NOTHING) == self._id:
+                self._values.append(text)
+                self._alone = False
+                return len(text)
+        return -1
 
     def take(self, kind: _Kind, event: Event) -> bool:
         """Join an event; False where the two must stay two."""
@@ -154,6 +187,7 @@ class _Held:
         if rest is None:
             return False
         self._rest = rest
+        self._plain = None
         if kind.join == "last":
             self._first = event
             self._alone = rest is new or rest == new

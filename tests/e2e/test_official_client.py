@@ -44,7 +44,7 @@ def maker(request: pytest.FixtureRequest, oracle: Oracle) -> tuple[str, Counter[
     with serve(MAKERS[request.param](in_deltas(TEXT))) as base:
         bare = run_oracle(base + PATH, BODY)
     if request.param == "sse-starlette":
-        assert bare.code == 1, "CRLF became legible to the client: RULES and PROTOCOLS are out of date"
+        assert bare.code == 1, "CRLF became legible to the client: what we know of it is out of date"
         return request.param, Counter()
     assert (bare.code, bare.error) == (0, None)
     assert bare.text == TEXT

@@ -36,7 +36,7 @@ from tests.middleware.kit import (
 pytestmark = pytest.mark.anyio
 
 AHEAD = 64
-"""How far a pump reads ahead of the reader (RULES: enough for a burst, few enough to stop a source)."""
+"""How far a pump reads ahead of the reader (enough for a burst, few enough to stop a source)."""
 
 
 @pytest.fixture(params=BACKENDS)
