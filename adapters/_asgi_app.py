@@ -18,7 +18,7 @@ from agui_pipeline.adapters._asgi_body import Body, single, with_body
 from agui_pipeline.adapters._asgi_producer import Producer, StoppedError, disconnected
 from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware._channel import Channel
-from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame
+from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame, WireEvent
 from agui_pipeline.translators._input import encode_input
 from agui_pipeline.translators._sse import decode_frame
 
@@ -195,13 +195,20 @@ class AppCall(Producer):
             raise OSError("nobody reads this response any more")  # for an app that outlived its cancellation
         if self.complete or self._refusal is not None:
             return
-        self._take(self._frames(data))
-        if not more:
-            self._take(self._last_frames())
-            self.complete = True
-            self._channel.end()
-            return
+        events = self._events(self._frames(data))
         channel = self._channel
+        if more and events:
+            chain = channel.direct() if self._stream.fused else None
+            if chain is not None:
+                await self._stream.feed(channel, chain, events)
+                return
+        channel.items.extend(events)
+        if not more:
+            channel.items.extend(self._events(self._last_frames()))
+            self.complete = True
+            channel.end()
+            return
+        channel.wake()
         if len(channel.items) >= channel.limit:
             if self._one is None:
                 self._one = anyio.Lock()
@@ -223,9 +230,9 @@ class AppCall(Producer):
             self._too_large(exc)
             return self._last_frames()
 
-    def _take(self, frames: list[SSEFrame]) -> None:
-        channel = self._channel
-        items = channel.items
+    def _events(self, frames: list[SSEFrame]) -> list[WireEvent | SSEFrame]:
+        """Decode frames; one that is no event stays a frame, where the chain lets such pass."""
+        items: list[WireEvent | SSEFrame] = []
         for frame in frames:
             if frame.data is None:
                 items.append(frame)
@@ -233,12 +240,11 @@ class AppCall(Producer):
             try:
                 items.append(decode_frame(frame))
             except DecodeError as exc:
-                if not self._strange(frame, exc):
+                if not self._strange(frame, exc, items):
                     break
-        if frames:
-            channel.wake()
+        return items
 
-    def _strange(self, frame: SSEFrame, exc: DecodeError) -> bool:
+    def _strange(self, frame: SSEFrame, exc: DecodeError, items: list[WireEvent | SSEFrame]) -> bool:
         """Do what the chain wants with a frame that is no event; returns whether the stream goes on."""
         wanted = self._stream.strange_frames
         if wanted == "refuse":
@@ -248,7 +254,7 @@ class AppCall(Producer):
         code = "asgi.frame" if wanted == "pass" else "asgi.frame-dropped"
         self._stream.sink(Diagnostic(code, DIAGNOSTICS[code], detail={"error": str(exc)}))
         if wanted == "pass":
-            self._channel.push(frame)
+            items.append(frame)
         return True
 
     def _too_large(self, exc: LimitError) -> None:

@@ -20,13 +20,14 @@ from starlette.types import Message, Receive, Send
 from agui_pipeline.adapters._asgi_producer import Events, Producer, StoppedError, disconnected, join_all, stop
 from agui_pipeline.adapters._asgi_writer import Writer, heartbeats
 from agui_pipeline.middleware import Pipeline
+from agui_pipeline.middleware._chain import Chain
 from agui_pipeline.middleware._channel import Channel, in_trio, open_channel
 from agui_pipeline.middleware._drive import cancellations
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._task import Child, interruptible, spawn
 from agui_pipeline.middleware._translator import StrangeFrames
-from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, SSEFrame, encode_sse
+from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, SSEFrame, WireEvent, encode_sse
 from agui_pipeline.translators._diagnostics import default_sink
 from agui_pipeline.translators._reporting import raised_later
 
@@ -60,6 +61,7 @@ class Stream:
         ours: Whether the response is this stream's.
         aside: Whether it is the app's own, and passes as it is.
         unread: Set when the client has left, or the response has ended.
+        fused: Whether the whole chain runs in this request's task.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Stream:
         self.ours = False
         self.aside = False
         self._pipeline = pipeline.around(self)
-        self._direct = not pipeline.fused
+        self.fused = pipeline.fused
         self._send = send
         self._receive = receive
         self._make = make
@@ -211,6 +213,21 @@ class Stream:
         self._children.append((producer, child))
         return channel, producer, child
 
+    async def feed(self, channel: Channel, chain: Chain, items: Iterable[WireEvent | SSEFrame]) -> None:
+        """Do in the writer's task what the request's task would do with these items, and send what comes of it."""
+        now = channel.time() if chain.timed else 0.0
+        writer = self.writer
+        for item in items:
+            if isinstance(item, SSEFrame):
+                self._aside(item)
+                continue
+            for event in chain.feed(item, now):
+                writer.add(self._encoded(event))
+            if chain.ended:
+                break
+        channel.fed(chain.deadline() if chain.timed else None)
+        await writer.flush()
+
     def _aside(self, frame: SSEFrame) -> None:
         self.writer.add(encode_sse(frame, self.sink))
 
@@ -323,7 +340,7 @@ class Stream:
         segment.fill(place, events)
         writer = self.writer
         add = writer.add
-        direct = self._direct  # a function stage may sleep with events behind it unsent
+        direct = not self.fused  # a function stage may sleep with events behind it unsent
         async for item in events:
             if block.interrupted:  # and a stage has swallowed that
                 return
@@ -342,7 +359,7 @@ class Stream:
                 self._holds = True
                 if not await self._started():
                     return
-            if writer.add(self._encoded(event)) or self._direct:
+            if writer.add(self._encoded(event)) or not self.fused:
                 await writer.flush()
 
     def _encoded(self, event: AnyEvent | SSEFrame) -> bytes:

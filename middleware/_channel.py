@@ -23,6 +23,8 @@ from agui_pipeline.translators import SSEFrame
 if TYPE_CHECKING:
     import trio
 
+    from agui_pipeline.middleware._chain import Chain
+
 
 def in_trio() -> bool:
     """Whether the calling task is one of trio's."""
@@ -44,9 +46,10 @@ class Channel(ABC, AsyncIterator[Any]):
         error: Why it ended, None for a plain end.
         before_wait: Awaited by `wait` before it parks the reader, when nothing is ready.
         aside: Takes, in their place, items that are no events and that no stage shall see.
+        chain: What its reader feeds with each item, where that is all it does with them.
     """
 
-    __slots__ = ("aside", "before_wait", "ended", "error", "items", "limit")
+    __slots__ = ("aside", "before_wait", "chain", "ended", "error", "items", "limit")
 
     def __init__(self, limit: int) -> None:
         self.items: deque[Any] = deque()
@@ -55,6 +58,7 @@ class Channel(ABC, AsyncIterator[Any]):
         self.error: BaseException | None = None
         self.before_wait: Callable[[], Awaitable[None]] | None = None
         self.aside: Callable[[SSEFrame], None] | None = None
+        self.chain: Chain | None = None
 
     @abstractmethod
     def time(self) -> float:
@@ -79,6 +83,18 @@ class Channel(ABC, AsyncIterator[Any]):
     @abstractmethod
     async def park(self, deadline: float | None) -> None:
         """Wait for `wake`, or until `deadline` on this clock; may return early."""
+
+    def direct(self) -> Chain | None:
+        """Return the chain where the writer may feed it itself, in this turn of the loop.
+
+        That is where its reader waits for the next item and does nothing else with it. A token that comes alone then
+        costs no switch to the reader's task. Once a turn: what comes behind it in the same turn is better read, and
+        sent, together. The writer then calls `fed`.
+        """
+        return None
+
+    def fed(self, deadline: float | None) -> None:
+        """Take the news that the chain was fed by the writer: its deadline may be another, and it may have ended."""
 
     @abstractmethod
     def close(self) -> None:
@@ -119,7 +135,7 @@ class Channel(ABC, AsyncIterator[Any]):
 
 
 class _AsyncioChannel(Channel):
-    __slots__ = ("_loop", "_reader", "_timer", "_writer")
+    __slots__ = ("_loop", "_reader", "_timer", "_turn", "_writer")
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -127,6 +143,7 @@ class _AsyncioChannel(Channel):
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._turn = False  # whether the writer has fed the chain in this turn of the loop
 
     def time(self) -> float:
         return self._loop.time()
@@ -157,17 +174,37 @@ class _AsyncioChannel(Channel):
 
     async def park(self, deadline: float | None) -> None:
         if deadline is not None:
-            timer = self._timer
-            # One that fires earlier is left alone: waking once too early is cheaper than a new timer an event.
-            if timer is None or timer.when() > deadline:
-                if timer is not None:
-                    timer.cancel()
-                self._timer = self._loop.call_at(deadline, self._ring)
+            self._arm(deadline)
         self._reader = self._loop.create_future()
         try:
             await self._reader
         finally:
             self._reader = None
+
+    def _arm(self, deadline: float) -> None:
+        timer = self._timer
+        # One that fires earlier is left alone: waking once too early is cheaper than a new timer an event.
+        if timer is None or timer.when() > deadline:
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._ring)
+
+    def direct(self) -> Chain | None:
+        reader = self._reader
+        if self._turn or self.items or reader is None or reader.done():
+            return None
+        return self.chain
+
+    def fed(self, deadline: float | None) -> None:
+        self._turn = True
+        self._loop.call_soon(self._next_turn)
+        if self.chain is None or self.chain.ended:
+            self.wake()
+        elif deadline is not None:
+            self._arm(deadline)
+
+    def _next_turn(self) -> None:
+        self._turn = False
 
     def _ring(self) -> None:
         self._timer = None

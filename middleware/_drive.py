@@ -86,6 +86,7 @@ async def drive_queue(  # noqa: C901, PLR0912, PLR0915 - the hot loop: every cal
     channel = pumping.channel if pumping is not None else channel
     assert channel is not None  # noqa: S101 - one of the two is given
     intake = Intake()
+    channel.chain = chain
     items = channel.items
     feed = chain.feed
     timed = chain.timed
@@ -137,6 +138,7 @@ async def drive_queue(  # noqa: C901, PLR0912, PLR0915 - the hot loop: every cal
         leaving = exc
         raise
     finally:
+        channel.chain = None
         if pumping is not None:
             closing = await pumping.stop()
             if closing is not error:  # else the stages have had it, and may have dealt with it

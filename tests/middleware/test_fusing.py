@@ -13,7 +13,7 @@ import anyio
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agui_pipeline.adapters.testing import Collected, ScriptedAgent, collect, pause
@@ -173,6 +173,10 @@ def test_fused_and_apart_agree(chain: list[Oddity], script: list[Any]) -> None:
 
 @given(chain=oddities(timed=True), script=scripts(timed=True))
 def test_fused_and_apart_agree_with_timers(chain: list[Oddity], script: list[Any]) -> None:
+    # A stage that fails ends those before it where they are, and whether one of them has ended by itself by then, and
+    # raised, depends on how far a pump has read ahead.
+    last = max((place for place, oddity in enumerate(chain) if oddity.raises_at is not None), default=0)
+    assume(all(oddity.at_end != "raises" for oddity in chain[:last]))
     results = [run(pipeline, script) for pipeline in arrangements(chain) for run in (asyncio_run, trio_run)]
     assert all(first == second for first, second in pairwise(results)), results
 
