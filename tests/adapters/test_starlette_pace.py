@@ -132,6 +132,40 @@ async def test_a_frame_that_is_no_event_is_not_kept_waiting_either() -> None:
         assert timed(response) == [(0, FRAMES[0]), (1, b": ping\n\n"), (2, FRAMES[1]), (3, b": ping\n\n")]
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("chain", "alone"),
+    [([], True), ([Stage(Same)], True), ([passing], False), ([Stage(Same), passing], False)],
+    ids=["none", "fused", "function", "fused, function"],
+)
+async def test_a_token_that_comes_alone_is_sent_by_the_app_and_those_behind_it_together(
+    chain: list[Any], alone: bool
+) -> None:
+    at_send: list[int] = []
+    received: list[bytes] = []
+
+    async def reader(response: ASGIResponse) -> None:
+        received[:] = response.chunks
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        for turn in (FRAMES[:1], FRAMES[1:3], FRAMES[3:4]):
+            await anyio.sleep(0.01)
+            for each in turn:
+                await send({"type": "http.response.body", "body": each, "more_body": True})
+                at_send.append(len(received))
+        await send({"type": "http.response.body", "body": b"".join(FRAMES[4:])})
+
+    response = await run_asgi(wrapped(app, *chain), body=BODY, reader=reader)
+
+    assert response.body == STREAM
+    if alone:
+        # The first of a turn is out when send() returns; the next waits for the turn to end.
+        assert at_send == [1, 2, 2, 4]
+    else:
+        assert at_send == [0, 1, 1, 3]
+
+
 # Backpressure.
 
 
