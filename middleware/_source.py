@@ -8,9 +8,8 @@ from typing import Any, cast
 
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._types import Source
-from agui_pipeline.translators import ConfigurationError, Event, SourceError
+from agui_pipeline.translators import ConfigurationError, SourceError
 
 _WANTED = (
     "a source is an async generator function (input), a function that returns an async iterator, an object with "
@@ -33,26 +32,9 @@ def as_source(source: Any) -> Source:
     Raises:
         ConfigurationError: It is none of these; says what was got.
     """
-    opener = opener_of(source)
+    from agui_pipeline.middleware._pipeline import Pipeline  # noqa: PLC0415 - a pipeline opens its source with this module
 
-    async def events(input: RunAgentInput) -> AsyncIterator[Event]:
-        intake = Intake()
-        iterator = opener(input)
-        try:
-            async for item in iterator:
-                if type(item) in EVENT_TYPES:
-                    yield item
-                else:
-                    for event in intake.take(item):
-                        yield cast("Event", event)
-            for event in intake.flush():
-                yield cast("Event", event)
-        finally:
-            aclose = getattr(iterator, "aclose", None)
-            if aclose is not None:
-                await aclose()
-
-    return events
+    return Pipeline(source)
 
 
 def opener_of(source: Any) -> Callable[[RunAgentInput], AsyncIterator[Any]]:

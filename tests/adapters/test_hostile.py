@@ -29,7 +29,7 @@ from agui_pipeline.middleware.trust import IssuedCalls, TrustLimits, TrustMiddle
 from agui_pipeline.translators import Diagnostic, SSEDecoder, SSEFrame, decode_event
 from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION
 from tests.adapters.apps import BODY, INPUT, RUN, STREAM, TYPES, frame
-from tests.adapters.server import PATIENCE, Server, until
+from tests.adapters.server import PATIENCE, Server
 
 LIMIT = 64 * 1024
 JSON = {"content-type": "application/json"}
@@ -94,21 +94,6 @@ class Target:
 def events_of(response: httpx.Response) -> list[Any]:
     frames = SSEDecoder().feed(response.content)
     return [decode_event(one.data) for one in frames if one.data is not None]
-
-
-@pytest.fixture(scope="module")
-def the_server() -> Iterator[Server]:
-    with Server().running() as server:
-        yield server
-
-
-@pytest.fixture
-def server(the_server: Server) -> Iterator[Server]:
-    """The server, which has nothing to log, and no task left behind."""
-    the_server.errors.clear()
-    yield the_server
-    until(lambda: the_server.tasks() == [])
-    assert the_server.errors == []
 
 
 each_way = pytest.mark.parametrize("way", ["served", "wrapped"])

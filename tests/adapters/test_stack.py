@@ -12,7 +12,7 @@ import json
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
@@ -123,21 +123,6 @@ class App:
         await socket.accept()
         await socket.send_text(await socket.receive_text())
         await socket.close()
-
-
-@pytest.fixture(scope="module")
-def the_server() -> Iterator[Server]:
-    with Server().running() as server:
-        yield server
-
-
-@pytest.fixture
-def server(the_server: Server) -> Iterator[Server]:
-    """The server, which has nothing to log, and no task left behind, that a test did not look for."""
-    the_server.errors.clear()
-    yield the_server
-    until(lambda: the_server.tasks() == [])
-    assert the_server.errors == []
 
 
 def events_of(response: httpx.Response) -> list[WireEvent]:

@@ -51,21 +51,6 @@ CHAINS: dict[str, list[Any]] = {
 each_chain = pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS.keys())
 
 
-@pytest.fixture(scope="module")
-def the_server() -> Iterator[Server]:
-    with Server().running() as server:
-        yield server
-
-
-@pytest.fixture
-def server(the_server: Server) -> Iterator[Server]:
-    """The server, which has nothing to log, and no task left behind, that a test did not look for."""
-    the_server.errors.clear()
-    yield the_server
-    until(lambda: the_server.tasks() == [])
-    assert the_server.errors == []
-
-
 def logged(server: Server) -> BaseException | None:
     """Return the one thing that uvicorn has logged."""
     until(lambda: server.errors)
