@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, cast
 
 from ag_ui.core import RunAgentInput
@@ -26,6 +25,7 @@ from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
+from agui_pipeline.middleware._request import request as _request
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator
 from agui_pipeline.translators import ConfigurationError, DecodeError, Diagnostic, DiagnosticSink, LimitError
@@ -42,8 +42,6 @@ Stages: TypeAlias = Sequence[Middleware | TranslatorMiddleware]
 StagesFor: TypeAlias = Callable[[Request, Any], Stages | Awaitable[Stages]]
 Paths: TypeAlias = Sequence[str] | Callable[[Scope], bool] | None
 
-_request: ContextVar[Request] = ContextVar("agui_pipeline.request")
-
 
 def current_request() -> Request:
     """Return the HTTP request that the running chain or agent serves: its headers, user and state.
@@ -55,7 +53,7 @@ def current_request() -> Request:
         LookupError: Called outside a request.
     """
     try:
-        return _request.get()
+        return cast("Request", _request.get())  # only this module sets it
     except LookupError:
         raise LookupError("current_request() was called outside a request that agui_pipeline serves") from None
 
@@ -84,7 +82,9 @@ class AGUIMiddleware:
         app: The wrapped ASGI app.
         middleware: The chain; or a callable, also async, ``(request, body) -> chain`` (body: the decoded JSON, else
             bytes, as far as they were read) called once a request, also for one whose body is no RunAgentInput. It
-            may raise Starlette's HTTPException: that is the answer.
+            may raise Starlette's HTTPException: that is the answer. Where the sequence it returns has an attribute
+            ``input`` (a RunAgentInput, or None), that is what the request asks for, whatever its body looks like, and
+            the app gets it in place of the body (`agui_pipeline.adapters.superagent.negotiate` returns such a one).
         paths: Which paths: None = all; exact strings, where a trailing ``*`` matches any rest; or ``(scope) -> bool``.
             Paths are those that Starlette's router sees (without a mount's prefix).
         heartbeat: Seconds of silence after which a comment is sent; 0 or None for none.
@@ -148,11 +148,11 @@ class AGUIMiddleware:
         try:
             try:
                 # Also where its chain will not be used: it may check who asks, and no body may slip past that.
-                pipeline = self._pipeline or await self._made(request, body)
+                pipeline, upgraded = (self._pipeline, None) if self._pipeline else await self._made(request, body)
             except HTTPException as exc:
                 await _http_error(exc)(scope, receive, send)
                 return
-            parsed = _admitted(pipeline, parsed, sink)
+            parsed = _admitted(pipeline, parsed if upgraded is None else ParsedInput(upgraded, ()), sink)
             if isinstance(parsed, Refusal):
                 if self._reject or pipeline.protects:
                     await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
@@ -165,7 +165,7 @@ class AGUIMiddleware:
             for repair in parsed.repairs:
                 sink(repair)
             pristine = dict(scope)
-            given = None if parsed.changed else parsed.input
+            given = None if parsed.changed or upgraded is not None else parsed.input
             stream = Stream(
                 pipeline,
                 send,
@@ -185,7 +185,8 @@ class AGUIMiddleware:
         protected = self._pipeline is None or self._pipeline.protects
         return method == "POST" or (protected and method in ("PUT", "PATCH"))
 
-    async def _made(self, request: Request, body: Body) -> Pipeline:
+    async def _made(self, request: Request, body: Body) -> tuple[Pipeline, RunAgentInput | None]:
+        """Return the chain for one request, and the input that its body stands for where it is none itself."""
         assert self._stages_for is not None  # noqa: S101 - one of the two was set
         try:
             data = loads(body.data)
@@ -194,7 +195,7 @@ class AGUIMiddleware:
         stages = self._stages_for(request, data)
         if inspect.isawaitable(stages):
             stages = await stages
-        return Pipeline([], *_sequence(stages))
+        return Pipeline([], *_sequence(stages)), getattr(stages, "input", None)
 
 
 class _Rest:

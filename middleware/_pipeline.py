@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, TypeAlias, cast
 
 from ag_ui.core import RunAgentInput
@@ -15,9 +15,9 @@ from agui_pipeline.middleware._drive import drive, drive_queue, ended
 from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator, check_middleware, opener_of
-from agui_pipeline.middleware._translator import StrangeFrames, TranslatorMiddleware
+from agui_pipeline.middleware._translator import Stage, StrangeFrames, TranslatorMiddleware
 from agui_pipeline.middleware._types import Middleware, Source
-from agui_pipeline.translators import Event, SSEFrame
+from agui_pipeline.translators import ConfigurationError, Event, SSEFrame
 
 _Stage: TypeAlias = "tuple[TranslatorMiddleware, ...] | Middleware"
 
@@ -42,7 +42,8 @@ class Pipeline:
         *middleware: Async generator functions ``(input, next)`` and middleware objects.
 
     Raises:
-        ConfigurationError: The source is none, or a middleware is none; says what was got.
+        ConfigurationError: The source is none, a middleware is none, or one comes after a stage that leaves AG-UI; says
+            what was got.
 
     Example:
         >>> import asyncio
@@ -59,12 +60,25 @@ class Pipeline:
         ['HELLO']
     """
 
-    def __init__(self, source: Any, *middleware: Middleware | TranslatorMiddleware) -> None:
-        self.source = opener_of(source)
-        self._channels = source if isinstance(source, ChannelSource) else None
+    source: Callable[[RunAgentInput], AsyncIterator[Any]]
+    """Opens the source's own iterator."""
+
+    _channels: ChannelSource | None
+    _members: tuple[Stage, ...]
+
+    def __init__(self, source: Any, *middleware: Stage) -> None:
+        members: tuple[Stage, ...] = middleware
+        if type(source) is Pipeline:  # the same as one longer chain, in which more neighbours meet
+            self.source, self._channels = source.source, source._channels  # noqa: SLF001 - of this class
+            members = (*source._members, *middleware)  # noqa: SLF001
+        else:
+            self.source = opener_of(source)
+            self._channels = source if isinstance(source, ChannelSource) else None
         for stage in middleware:
             check_middleware(stage)
-        self._stages = _fuse(middleware)
+        _check_last(members)
+        self._members = members
+        self._stages = _fuse(members)
 
     def __call__(self, input: RunAgentInput) -> AsyncGenerator[Event, None]:
         """Start a run: an async generator of its events.
@@ -104,6 +118,7 @@ class Pipeline:
         other = object.__new__(Pipeline)
         other.source = source
         other._channels = source if isinstance(source, ChannelSource) else None
+        other._members = self._members
         other._stages = self._stages
         return other
 
@@ -116,23 +131,21 @@ class Pipeline:
             DecodeError: A stage refuses it.
             LimitError: A stage refuses it for its size.
         """
-        for stage in reversed(self._sans_io):
-            stage.admit(input)
+        for stage in reversed(self._members):
+            admit = getattr(stage, "admit", None)
+            if admit is not None:
+                admit(input)
 
     @property
     def protects(self) -> bool:
         """Whether a stage must see every request: then what cannot be read may not pass by the chain."""
-        return any(stage.protects for stage in self._sans_io)
+        return any(getattr(stage, "protects", False) for stage in self._members)
 
     @property
     def strange_frames(self) -> StrangeFrames:
         """What becomes of a frame of a wrapped app whose data is no event: what the strictest stage says."""
-        wanted = {stage.strange_frames for stage in self._sans_io}
+        wanted = {stage.strange_frames for stage in self._members if isinstance(stage, TranslatorMiddleware)}
         return "refuse" if "refuse" in wanted else "drop" if "drop" in wanted else "pass"
-
-    @property
-    def _sans_io(self) -> list[TranslatorMiddleware]:
-        return [member for stage in self._stages if isinstance(stage, tuple) for member in stage]
 
     @property
     def fused(self) -> bool:
@@ -190,7 +203,17 @@ class Pipeline:
         return drive(chain, lambda: self._open(count, chain.input, segment))
 
 
-def _fuse(middleware: Sequence[Middleware | TranslatorMiddleware]) -> list[_Stage]:
+def _check_last(stages: Sequence[Stage]) -> None:
+    """See that nothing comes after a stage whose output is no AG-UI: it would be handed frames for events."""
+    for stage, after in pairwise(stages):
+        if getattr(stage, "leaves_agui", False):
+            name = getattr(after, "__qualname__", type(after).__qualname__)
+            raise ConfigurationError(
+                f"{name} comes after {type(stage).__qualname__}, whose output is no AG-UI any more: put that one last"
+            )
+
+
+def _fuse(middleware: Sequence[Stage]) -> list[_Stage]:
     """Put neighbouring sans-IO stages together."""
     stages: list[_Stage] = []
     for sans_io, group in groupby(middleware, lambda stage: isinstance(stage, TranslatorMiddleware)):

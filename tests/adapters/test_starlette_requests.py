@@ -23,7 +23,7 @@ from starlette.routing import Route
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app, current_request
 from agui_pipeline.adapters.testing import run_asgi
 from agui_pipeline.middleware import EventThrottleMiddleware, Source
-from agui_pipeline.translators import ConfigurationError, Event, replace
+from agui_pipeline.translators import ConfigurationError, Event, replace, run_input
 from tests.adapters.apps import BODY, FRAMES, INPUT, RUN, STREAM, TYPES, Call, Scripted, ask, sleep, types, wrapped
 from tests.clocks import BACKENDS
 from tests.middleware.kit import Held, OopsError, Stage, passing
@@ -251,6 +251,41 @@ async def test_a_callable_gets_the_body_as_far_as_it_was_read() -> None:
         assert bodies == wanted
         assert app.calls[-1].body == (b"".join(body) if isinstance(body, list) else body)
         bodies.clear()
+
+
+class Upgraded(list[Any]):
+    """A chain, and what an old body asks for."""
+
+    input: RunAgentInput | None = None
+
+
+async def test_a_callable_may_say_what_an_old_body_asks_for() -> None:
+    seen: list[RunAgentInput] = []
+
+    async def stage(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+        seen.append(input)
+        async for event in next(input):
+            yield event
+
+    def upgrade(_request: Request, body: Any) -> Upgraded:
+        chain = Upgraded([stage])
+        if "message" in body:
+            chain.input = run_input(body["message"], thread_id="old", run_id="new")
+        return chain
+
+    app = Scripted()
+    served = AGUIMiddleware(app, middleware=upgrade, on_unparsable="reject")
+    old = b'{"message":"hello"}'
+    headers = {"content-type": "application/json", "content-length": str(len(old))}
+    response = await ask(served, old, headers=headers)
+    assert types(response) == TYPES
+    got = json.loads(app.calls[-1].body)
+    assert (got["threadId"], got["messages"][0]["content"]) == ("old", "hello")
+    assert dict(app.calls[-1].scope["headers"])[b"content-length"] == str(len(app.calls[-1].body)).encode()
+    assert seen[-1].thread_id == "old"
+    assert (await ask(served)).body == STREAM
+    assert app.calls[-1].body == BODY  # where it says nothing, the body goes on as it is
+    assert (await ask(served, b"{}")).status == 400
 
 
 async def test_a_callable_that_fails_is_answered_by_the_server() -> None:

@@ -150,8 +150,8 @@ CHAINS: dict[str, Callable[[Any], Pipeline]] = {
     "two pumps": lambda source: Pipeline(source, Stage(Held), passing, Stage(Held)),
     "prompt pump": lambda source: Pipeline(source, Stage(Prompt)),
     "prompt pumps": lambda source: Pipeline(source, Stage(Prompt), passing, Stage(Same), Stage(Prompt)),
-    "nested": lambda source: Pipeline(Pipeline(source, Stage(Same)), passing, Stage(Same)),
-    "nested pumps": lambda source: Pipeline(Pipeline(source, Stage(Held), passing), Stage(Same), Stage(Held)),
+    "nested": lambda source: Pipeline(Pipeline(source, Stage(Same)).run, passing, Stage(Same)),
+    "nested pumps": lambda source: Pipeline(Pipeline(source, Stage(Held), passing).run, Stage(Same), Stage(Held)),
 }
 """Every way in which a chain can be put together, around a source."""
 

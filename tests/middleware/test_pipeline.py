@@ -20,6 +20,7 @@ from agui_pipeline.translators import (
     ConfigurationError,
     Event,
     SourceError,
+    SSEFrame,
     TimedTranslator,
     Translator,
     encode_sse,
@@ -625,3 +626,61 @@ async def test_an_error_at_the_end_is_seen_by_the_stages_after_it_only() -> None
         result = await collect(Pipeline(customs(2), *stages), INPUT, catch=True)
         assert result.exception is error
         assert values(result.events) == [1, 2]
+
+
+# Pipelines of pipelines, and dialects that are no AG-UI.
+
+
+@each_chain
+async def test_a_pipeline_around_a_pipeline_is_one_longer_chain(chain: Callable[[Any], Pipeline]) -> None:
+    inner = Pipeline(chain([custom("1"), custom("2")]), Stage(lambda: AppendsTimed("a")))
+    for outer in (Pipeline(inner, appends("b")), Pipeline(Pipeline(inner), Stage(lambda: Appends("b")))):
+        result = await collect(outer, INPUT)
+        assert values(result.events) == ["1ab", "2ab"]
+
+
+def framed(event: Event) -> SSEFrame:
+    return SSEFrame("text", str(event.value), None, None, b"")
+
+
+class Frames(Translator):
+    """The end of AG-UI: gives frames."""
+
+    def feed(self, event: Event) -> Iterable[Any]:
+        return (framed(event),)
+
+
+class Leaving(Stage):
+    leaves_agui = True
+
+
+async def test_frames_of_another_dialect_leave_a_pipeline_that_is_a_source() -> None:
+    result = [item async for item in Pipeline(Pipeline(customs(2), Leaving(Frames)))(INPUT)]
+    assert [(item.event, item.data) for item in result] == [("text", "1"), ("text", "2")]
+
+
+def test_nothing_comes_after_a_stage_that_leaves_agui() -> None:
+    wanted = "comes after Leaving, whose output is no AG-UI any more: put that one last"
+    for after in (passing, Stage(Same)):
+        with pytest.raises(ConfigurationError, match=wanted):
+            Pipeline([], Leaving(Frames), after)
+        with pytest.raises(ConfigurationError, match=wanted):
+            Pipeline(Pipeline([], Leaving(Frames)), after)
+
+
+async def test_function_stages_that_are_objects_may_refuse_and_protect_too() -> None:
+    class Doorkeeper:
+        protects = True
+
+        def admit(self, input: RunAgentInput) -> None:
+            if input.thread_id == "no":
+                raise SourceError("not this one")
+
+        def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+            return next(input)
+
+    pipeline = Pipeline(customs(1), Stage(Same), Doorkeeper())
+    assert pipeline.protects
+    pipeline.admit(INPUT)
+    with pytest.raises(SourceError, match="not this one"):
+        pipeline.admit(INPUT.model_copy(update={"thread_id": "no"}))
