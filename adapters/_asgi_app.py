@@ -138,13 +138,21 @@ class AppCall(Producer):
 
     async def _send(self, message: Message) -> None:
         kind = message["type"]
-        if kind == "http.response.start":
+        if kind == "http.response.body" and self._decode:
+            data, more = message.get("body", b""), message.get("more_body", False)
+            channel = self._channel
+            chain = channel.direct() if more and self._stream.fused and not (self.complete or self.stopped) else None
+            event = None if chain is None else self._decoder.feed_event(data)
+            if chain is not None and event is not None:
+                # What a token that comes alone takes: as `_feed` does, in fewer steps.
+                await self._stream.feed(channel, chain, (event,))
+            else:
+                await self._feed(data, more=more)
+        elif kind == "http.response.start":
             await self._start(message)
         elif kind != "http.response.body":
             if not self._decode:
                 await self._pass_on(message)
-        elif self._decode:
-            await self._feed(message.get("body", b""), more=message.get("more_body", False))
         elif self._refused is not None:
             await self._refuse(message)
         else:
@@ -195,8 +203,9 @@ class AppCall(Producer):
             raise OSError("nobody reads this response any more")  # for an app that outlived its cancellation
         if self.complete or self._refusal is not None:
             return
-        events = self._events(self._frames(data))
         channel = self._channel
+        one = self._decoder.feed_event(data)
+        events = self._events(self._frames(data)) if one is None else (one,)
         if more and events:
             chain = channel.direct() if self._stream.fused else None
             if chain is not None:

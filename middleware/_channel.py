@@ -14,7 +14,8 @@ import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ag_ui.core import RunAgentInput
 
@@ -134,6 +135,9 @@ class Channel(ABC, AsyncIterator[Any]):
             self.aside(item)
 
 
+_NOBODY: Final = Context()
+
+
 class _AsyncioChannel(Channel):
     __slots__ = ("_loop", "_reader", "_timer", "_turn", "_writer")
 
@@ -197,7 +201,7 @@ class _AsyncioChannel(Channel):
 
     def fed(self, deadline: float | None) -> None:
         self._turn = True
-        self._loop.call_soon(self._next_turn)
+        self._loop.call_soon(self._next_turn, context=_NOBODY)  # its own would be copied an event
         if self.chain is None or self.chain.ended:
             self.wake()
         elif deadline is not None:

@@ -80,7 +80,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Wire name of every known event field by its snake_case name."""
 
-_SHARED: Final[Mapping[str, str]] = {name: name for name in EVENT_CLASSES}
+SHARED: Final[Mapping[str, str]] = {name: name for name in EVENT_CLASSES}
 """One string object a known type, however many events of it there are."""
 
 KEEPS_NULL: Final = frozenset(
@@ -279,7 +279,7 @@ def _checked(value: dict[str, Any], raw: bytes | None) -> WireEvent:
     if type(name) is not str:  # a member of the SDK's enum, in a mapping
         name = str.__str__(name)
         value["type"] = name
-    return WireEvent(_SHARED.get(name, name), value, raw)
+    return WireEvent(SHARED.get(name, name), value, raw)
 
 
 _EXCERPT: Final = 40

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink, run_sink
 from agui_pipeline.translators._encode import encode_event
 from agui_pipeline.translators._errors import ConfigurationError, DecodeError, LimitError
-from agui_pipeline.translators._events import AnyEvent, WireEvent, decode_event
+from agui_pipeline.translators._events import SHARED, AnyEvent, WireEvent, decode_event, loads
 
 MAX_FRAME_BYTES: Final = 10 * 1024 * 1024
 """The default limit of a frame, in bytes: the official TypeScript client's own buffer cap."""
@@ -165,6 +165,35 @@ class SSEDecoder:
             else:
                 pos = self._next(chunk, pos, frames)
         return frames if self._calm else self._settled(frames)
+
+    def feed_event(self, data: bytes) -> WireEvent | None:
+        """Take bytes that are exactly one event's usual frame, as `feed` and `decode_frame` would, at half the cost.
+
+        Returns:
+            The event; None where they are anything else: then nothing was taken, and they must be fed.
+        """
+        end = len(data) - 2
+        if (
+            not self._calm
+            or end + 2 > self._limit
+            or type(data) is not bytes
+            or not data.startswith(b"data: ")
+            or data.find(b"\n", 6) != end
+            or data[end + 1] != _LF
+            or _CR in data
+        ):
+            return None
+        raw = data[6:end]
+        try:
+            value = loads(raw)
+        except ValueError:  # `feed` and `decode_frame` may see it otherwise, or say what is wrong
+            return None
+        name = value.get("type") if type(value) is dict else None
+        if type(name) is not str:
+            return None
+        event = WireEvent(SHARED.get(name, name), value, raw)
+        event._sse = data  # noqa: SLF001 - the slots are shared with this module
+        return event
 
     def flush(self) -> list[SSEFrame]:
         """Take the end of the stream; afterwards the decoder is ready for another one.

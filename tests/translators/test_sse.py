@@ -447,6 +447,45 @@ def test_an_untouched_event_is_sent_in_the_frame_it_came_in(frame: bytes) -> Non
     assert encode_sse(received) is frame
 
 
+NORMAL = b'data: {"type":"CUSTOM","name":"\xc3\xbc","n":12345678901234567890123}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("chunk", "taken"),
+    [
+        pytest.param(NORMAL, True, id="the usual frame"),
+        pytest.param(b'data:  {"type":"from next year"} \n\n', True, id="white space around"),
+        pytest.param(b'data:{"type":"CUSTOM"}\n\n', False, id="no space"),
+        pytest.param(b'data: {"type":"CUSTOM",\n"a":1}\n\n', False, id="a line end that JSON allows and frames do not"),
+        pytest.param(b'data: {"type":"CUSTOM",\r"a":1}\n\n', False, id="CR"),
+        pytest.param(b'data: {"type":"CUSTOM"}\r\n\r\n', False, id="CRLF"),
+        pytest.param(b'data: {"type":"CUSTOM"}\n', False, id="cut before the blank line"),
+        pytest.param(b'data: {"type":"CUSTOM"}\n\n\n', False, id="a blank line more"),
+        pytest.param(NORMAL * 2, False, id="two frames"),
+        pytest.param(b'id: 1\ndata: {"type":"CUSTOM"}\n\n', False, id="another field"),
+        pytest.param(b'data: {"type":"\xff"}\n\n', False, id="no UTF-8"),
+        pytest.param(b"data: [1]\n\n", False, id="a list"),
+        pytest.param(b'data: {"type":1}\n\n', False, id="no type"),
+        pytest.param(b"data: \n\n", False, id="no data"),
+        pytest.param(b'data: {"type":"CUSTOM","a":"%s"}\n\n' % (b"x" * 200), False, id="past the limit"),
+        pytest.param(bytearray(NORMAL), False, id="bytes that may change"),
+        pytest.param(b"", False, id="nothing"),
+    ],
+)
+def test_the_short_way_gives_what_the_long_one_does_or_nothing(chunk: bytes, *, taken: bool) -> None:
+    decoder = SSEDecoder(max_frame_bytes=200)
+    assert decoder.feed_event(NORMAL) is None  # a byte order mark may come at the start of a stream
+    assert len(decoder.feed(NORMAL)) == 1
+    event = decoder.feed_event(chunk)
+    assert (event is not None) is taken
+    if event is not None:
+        (frame,) = decoder.feed(chunk)
+        other = decode_frame(frame)
+        assert (event, event.type, event._raw, encode_sse(event)) == (other, other.type, other._raw, encode_sse(other))
+    assert decoder.feed(b"data: cut") == []
+    assert decoder.feed_event(NORMAL) is None  # it is the rest of that line
+
+
 def test_an_event_keeps_its_own_frame_when_several_come_in_one_chunk() -> None:
     frames = SSEDecoder().feed(b'id: 1\ndata: {"type":"A"}\n\ndata: {"type":"B"}\n\n')
     assert [encode_sse(decode_frame(frame)) for frame in frames] == [
