@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import marshal
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
@@ -102,8 +104,21 @@ def _needs_repair(data: bytes, value: Any) -> bool:
     return len(data) > _SHALLOW and data.count(b"{") + data.count(b"[") > _MAX_DEPTH and _too_deep(value)
 
 
+_MARSHALLED_NAN: Final = re.compile(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
+"""A float that is none, as `marshal` writes floats: a tag, then IEEE 754, little-endian, whose exponent is all ones."""
+
+
 def _has_nan(value: Any) -> bool:
     """Whether one of the floats in what orjson took was NaN or an infinity."""
+    try:
+        if _MARSHALLED_NAN.search(marshal.dumps(value, 2)) is None:
+            return False
+    except ValueError:  # it holds more than JSON's own types
+        pass
+    return _looked_has_nan(value)  # in text the same bytes mean nothing
+
+
+def _looked_has_nan(value: Any) -> bool:
     found: list[Any] = [(value,)]
     for item in found:  # which grows meanwhile
         for child in item.values() if type(item) is dict else item:
@@ -381,7 +396,7 @@ class _Repairs:
             return self._cut() if depth >= _MAX_DEPTH else [self.plain(item, depth + 1) for item in value]
         try:
             simpler = _default(value)
-            if isinstance(value, BaseModel) and _has_nan(value) and not _has_nan(simpler):
+            if isinstance(value, BaseModel) and _looked_has_nan(value) and not _looked_has_nan(simpler):
                 self._count("encode.nan")  # pydantic has made it None
         except Exception:  # noqa: BLE001 - any object, with any code of its own
             simpler = _fields(value)

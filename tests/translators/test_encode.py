@@ -541,6 +541,8 @@ INF = math.inf
 @pytest.mark.parametrize(
     ("value", "expected", "codes"),
     [
+        (["g", 5, 0x7FF0, None], ["g", 5, 0x7FF0, None], []),  # whose bytes look like a NaN's
+        (["g", 5, 0x7FF0, NAN], ["g", 5, 0x7FF0, None], [("encode.nan", 1)]),
         (NAN, None, [("encode.nan", 1)]),
         (INF, None, [("encode.nan", 1)]),
         (-INF, None, [("encode.nan", 1)]),
