@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from agui_pipeline.adapters._asgi_body import Body, single, with_body
-from agui_pipeline.adapters._asgi_producer import Producer, StoppedError, disconnected
+from agui_pipeline.adapters._asgi_producer import Producer, Steps, StoppedError, disconnected
 from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame, WireEvent
@@ -81,6 +81,7 @@ class AppCall(Producer):
         self._turned_away = False  # whether a send of the app was refused
         self._one: anyio.Lock | None = None
         self._channel: Channel
+        self._steps: Steps  # of the app
 
     async def produce(self, input: RunAgentInput, channel: Channel) -> None:
         """Call the app; what it streams goes into the channel, any other answer to the client as it is."""
@@ -93,7 +94,8 @@ class AppCall(Producer):
             return pending.pop() if pending else await disconnected(self.gone)
 
         try:
-            await self._app(self._inner, receive, self._send)
+            self._steps = Steps(self._app(self._inner, receive, self._send))
+            await self._steps
         except (OSError, ClientDisconnect) as exc:
             if not self._turned_away:
                 self._failed()
@@ -138,21 +140,13 @@ class AppCall(Producer):
 
     async def _send(self, message: Message) -> None:
         kind = message["type"]
-        if kind == "http.response.body" and self._decode:
-            data, more = message.get("body", b""), message.get("more_body", False)
-            channel = self._channel
-            chain = channel.direct() if more and self._stream.fused and not (self.complete or self.stopped) else None
-            event = None if chain is None else self._decoder.feed_event(data)
-            if chain is not None and event is not None:
-                # What a token that comes alone takes: as `_feed` does, in fewer steps.
-                await self._stream.feed(channel, chain, (event,))
-            else:
-                await self._feed(data, more=more)
-        elif kind == "http.response.start":
+        if kind == "http.response.start":
             await self._start(message)
         elif kind != "http.response.body":
             if not self._decode:
                 await self._pass_on(message)
+        elif self._decode:
+            await self._feed(message.get("body", b""), more=message.get("more_body", False))
         elif self._refused is not None:
             await self._refuse(message)
         else:
@@ -207,7 +201,7 @@ class AppCall(Producer):
         one = self._decoder.feed_event(data)
         events = self._events(self._frames(data)) if one is None else (one,)
         if more and events:
-            chain = channel.direct() if self._stream.fused else None
+            chain = channel.direct(self._steps.number) if self._stream.fused else None
             if chain is not None:
                 await self._stream.feed(channel, chain, events)
                 return

@@ -6,8 +6,8 @@ Knows tasks and channels; does not know what a producer calls (a wrapped app, a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from typing import Any, cast
 
 import anyio
 from ag_ui.core import RunAgentInput
@@ -41,6 +41,43 @@ class Producer(ABC):
     @abstractmethod
     async def produce(self, input: RunAgentInput, channel: Channel) -> None:
         """Write the run's events; raise what went wrong."""
+
+
+class Steps:
+    """A coroutine to await, that counts its steps: what it does between two waits is one.
+
+    Only those of the task that awaits it: in one that it starts, everything counts as the same step.
+    """
+
+    __slots__ = ("_inner", "number")
+
+    def __init__(self, awaitable: Awaitable[None]) -> None:
+        self._inner: Any = awaitable.__await__()
+        self.number = 0
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return cast("Generator[Any, Any, None]", self)
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> Any:
+        self.number += 1
+        return next(self._inner)
+
+    def send(self, value: Any) -> Any:
+        """Go on with a value, which no event loop has."""
+        self.number += 1
+        return self._inner.send(value)
+
+    def throw(self, *exc: Any) -> Any:
+        """Go on with an exception, such as a cancellation."""
+        self.number += 1
+        return self._inner.throw(*exc)
+
+    def close(self) -> None:
+        """End it where it stands."""
+        self._inner.close()
 
 
 class Events(AsyncIterator[Any]):

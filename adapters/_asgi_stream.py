@@ -364,7 +364,7 @@ class Stream:
 
     def _encoded(self, event: AnyEvent | SSEFrame) -> bytes:
         """Return an event's frame, and note what it says of the run."""
-        if type(event) is SSEFrame:
+        if isinstance(event, SSEFrame):
             self._foreign = True
         elif event.type in _BOUNDS:
             self._terminal = event.type != "RUN_STARTED"

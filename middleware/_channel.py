@@ -14,8 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextvars import Context
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ag_ui.core import RunAgentInput
 
@@ -85,13 +84,17 @@ class Channel(ABC, AsyncIterator[Any]):
     async def park(self, deadline: float | None) -> None:
         """Wait for `wake`, or until `deadline` on this clock; may return early."""
 
-    def direct(self) -> Chain | None:
-        """Return the chain where the writer may feed it itself, in this turn of the loop.
+    def direct(self, step: int) -> Chain | None:
+        """Return the chain where the writer may feed it itself; it then calls `fed`.
 
         That is where its reader waits for the next item and does nothing else with it. A token that comes alone then
-        costs no switch to the reader's task. Once a turn: what comes behind it in the same turn is better read, and
-        sent, together. The writer then calls `fed`.
+        costs no switch to the reader's task. Once a step of the writer, which is what it does without a wait: what
+        comes behind it in the same one is better read, and sent, together.
+
+        Args:
+            step: The number of the writer's step.
         """
+        del step
         return None
 
     def fed(self, deadline: float | None) -> None:
@@ -135,11 +138,8 @@ class Channel(ABC, AsyncIterator[Any]):
             self.aside(item)
 
 
-_NOBODY: Final = Context()
-
-
 class _AsyncioChannel(Channel):
-    __slots__ = ("_loop", "_reader", "_timer", "_turn", "_writer")
+    __slots__ = ("_loop", "_reader", "_step", "_timer", "_writer")
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -147,7 +147,7 @@ class _AsyncioChannel(Channel):
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._turn = False  # whether the writer has fed the chain in this turn of the loop
+        self._step = -1  # the writer's step in which it fed the chain itself
 
     def time(self) -> float:
         return self._loop.time()
@@ -193,22 +193,18 @@ class _AsyncioChannel(Channel):
                 timer.cancel()
             self._timer = self._loop.call_at(deadline, self._ring)
 
-    def direct(self) -> Chain | None:
+    def direct(self, step: int) -> Chain | None:
         reader = self._reader
-        if self._turn or self.items or reader is None or reader.done():
+        if step == self._step or self.items or reader is None or reader.done():
             return None
+        self._step = step
         return self.chain
 
     def fed(self, deadline: float | None) -> None:
-        self._turn = True
-        self._loop.call_soon(self._next_turn, context=_NOBODY)  # its own would be copied an event
         if self.chain is None or self.chain.ended:
             self.wake()
         elif deadline is not None:
             self._arm(deadline)
-
-    def _next_turn(self) -> None:
-        self._turn = False
 
     def _ring(self) -> None:
         self._timer = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -315,3 +316,21 @@ async def test_a_stream_that_begins_when_another_has_just_ended_is_kept_alive() 
     for _ in range(3):
         response = await ask(wrapped(Scripted([FRAMES[0], sleep(2.5), *FRAMES[1:]]), heartbeat=1))
         assert response.body.count(KEEP_ALIVE) == 2
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_app_may_be_anything_that_can_be_awaited() -> None:
+    calls: list[str] = []
+
+    class Slow:
+        def __init__(self, app: Any, *args: Any) -> None:
+            self._task = app(*args)
+
+        def __await__(self) -> Any:
+            calls.append("awaited")
+            return asyncio.ensure_future(self._task).__await__()
+
+    script = [part for one in FRAMES for part in (one, sleep(0.1))]
+    response = await ask(wrapped(lambda *args: Slow(Scripted(script), *args), Stage(Same)))
+    assert response.body == STREAM
+    assert calls == ["awaited"]
