@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agui_pipeline.adapters.testing import run_asgi
+from agui_pipeline.adapters.testing import collect, run_asgi
+from tests.e2e.harness import needs
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -58,5 +59,19 @@ def test_in_a_script() -> None:
     assert done.stdout in OUTPUTS
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated. Use `get_:DeprecationWarning")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as LangGraph
+async def test_inside_langgraphs_endpoint() -> None:
+    needs("ag_ui_langgraph", "ag-ui-langgraph")
+    message = {"id": "1", "role": "user", "content": "hi"}
+    rest: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+    app = app_of(snippet("wrap_agent"))
+
+    response = await run_asgi(app, path="/agent", body={**BODY, "messages": [message], **rest})
+
+    assert (await collect(list(response.events))).messages[-1].content == "Hello."
+    assert not any(event.type == "RAW" for event in response.events)
+
+
 def test_every_snippet_is_run_here() -> None:
-    assert len(SNIPPETS) == 3
+    assert len(SNIPPETS) == 4
