@@ -43,12 +43,14 @@ class TranslatorMiddleware(ABC):
     """What becomes of an SSE frame of a wrapped app whose data is no event, which no stage sees: ``"refuse"`` fails the
     run. The strictest stage of a chain decides."""
 
-    leaves_agui: bool = False
-    """Whether what it gives is no AG-UI any more but `SSEFrame`s of another dialect: then it must be the last stage."""
-
     def __init__(self, *, on_diagnostic: DiagnosticSink | None = None) -> None:
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
         self.on_diagnostic = on_diagnostic
+
+    @property
+    def leaves_agui(self) -> bool:
+        """Whether what it gives is no AG-UI any more but `SSEFrame`s of another dialect: it must be the last stage."""
+        return False
 
     @abstractmethod
     def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:
