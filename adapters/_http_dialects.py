@@ -35,6 +35,10 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
 
 _OPT_INS: Final[Mapping[str, str]] = {ENVELOPED: "true", FLAT: "flat"}
 """What ``X-A2UI`` says. Agents that know but one dialect do not look at it."""
+_NO: Final[Mapping[str, Mapping[str, Any]]] = {
+    dialect: {"answer": "no"} if dialect == FLAT else {"input": {"confirm": False}} for dialect in DIALECTS
+}
+_ANSWERS: Final = frozenset({"assistant", "tool"})
 _ASIDE: Final = frozenset({"message", "session_id", "input", "answer"})
 
 
@@ -58,7 +62,7 @@ class _SuperagentExchange:
     """One run of an old agent.
 
     A run that carries `resume` answers the interrupt that the last one ended with, at the address beside the stream's
-    (``…/chat/resume`` beside ``…/chat/stream``); any other sends the last user message to the session that is the
+    (``…/chat/resume`` beside ``…/chat/stream``); any other sends the user's new message to the session that is the
     thread. The old agent knows what was said before; it has no place for tools, context, state, or what is not text.
     """
 
@@ -84,14 +88,15 @@ class _SuperagentExchange:
         body["session_id"] = input.thread_id
         lost = [name for name in ("tools", "context", "state") if getattr(input, name)]
         entries = list(input.resume or ())
-        if entries and not all(str.__str__(entry.status) == "cancelled" for entry in entries):
+        answers = [entry.payload for entry in entries if entry.status == "resolved"]
+        message, left = _new_message(input)
+        if answers or (entries and message is None):
             url = str(httpx.URL(url).copy_with(raw_path=_beside(httpx.URL(url))))
-            answered = next(entry for entry in entries if str.__str__(entry.status) != "cancelled")
-            body |= self._answer(answered.payload)
-            lost += ["resume"] * (len(entries) > 1)  # one at a time: the agent asks for the others again
+            # One at a time: the agent asks for the others again. Giving up is no answer there; saying no is.
+            body |= self._answer(answers[0]) if answers else _NO[self._dialect]
+            lost += ["resume"] * (len(entries) > 1 or not answers)
         else:
-            message, left = _last_message(input)
-            body["message"] = message
+            body["message"] = message or ""
             lost += ["messages"] * left
         if lost:
             text = f"{DIAGNOSTICS['http.old-input']} ({', '.join(lost)})"
@@ -127,13 +132,18 @@ def _beside(url: httpx.URL) -> bytes:
     return path.rpartition(b"/")[0] + b"/resume" + mark + query
 
 
-def _last_message(input: RunAgentInput) -> tuple[str, bool]:
-    """Return the text of the last user message, and whether it had more than text. Empty where there is none."""
+def _new_message(input: RunAgentInput) -> tuple[str | None, bool]:
+    """Return the text of the user's new message, and whether it had more than text.
+
+    None where there is none: what stands before an answer was said in another run, and must not be said again.
+    """
     for message in reversed(input.messages):
+        if message.role in _ANSWERS:
+            break
         if message.role == "user":
             content = message.content
             if isinstance(content, str):
                 return content, False
             texts = [field_of(part, "text", "text") for part in content]
             return "\n".join(text for text in texts if isinstance(text, str)), None in texts
-    return "", False
+    return None, False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from ag_ui.core import RunAgentInput
 from starlette.applications import Starlette
@@ -19,24 +19,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agui_pipeline.adapters._asgi_app import AppCall, is_event_stream
 from agui_pipeline.adapters._asgi_body import Body, Refusal, check_headers, json_error, parse_body, read_body
-from agui_pipeline.adapters._asgi_producer import Producer
-from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
+from agui_pipeline.adapters._asgi_source import MAX_BODY, Options, admitted, serve_source
+from agui_pipeline.adapters._asgi_stream import Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
-from agui_pipeline.middleware._channel import Channel
-from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
-from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
+from agui_pipeline.middleware._options import check_choice
 from agui_pipeline.middleware._request import request as _request
-from agui_pipeline.middleware._segment import Segment, raise_closing
-from agui_pipeline.middleware._source import async_iterator
-from agui_pipeline.translators import ConfigurationError, DecodeError, Diagnostic, DiagnosticSink, LimitError
-from agui_pipeline.translators._diagnostics import default_sink, run_sink
+from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
+from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._input import ParsedInput
 
 __all__ = ["AGUIMiddleware", "agent_app", "agent_endpoint", "current_request"]
-
-MAX_BODY: Final = 10 * 1024 * 1024
-"""The default limit of a request body, in bytes."""
 
 Stages: TypeAlias = Sequence[Middleware | TranslatorMiddleware]
 StagesFor: TypeAlias = Callable[[Request, Any], Stages | Awaitable[Stages]]
@@ -118,7 +111,7 @@ class AGUIMiddleware:
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:
         self.app = app
-        self._options = _Options(heartbeat, on_disconnect, max_body, on_diagnostic)
+        self._options = Options(heartbeat, on_disconnect, max_body, on_diagnostic)
         check_choice("on_unparsable", on_unparsable, ("pass", "reject"))
         self._reject = on_unparsable == "reject"
         self._matches = _matcher(paths)
@@ -152,9 +145,11 @@ class AGUIMiddleware:
             except HTTPException as exc:
                 await _http_error(exc)(scope, receive, send)
                 return
-            parsed = _admitted(pipeline, parsed if upgraded is None else ParsedInput(upgraded, ()), sink)
+            read = parsed if upgraded is None else ParsedInput(upgraded, ())
+            parsed = admitted(pipeline, read, sink)
             if isinstance(parsed, Refusal):
-                if self._reject or pipeline.protects:
+                # What a stage refuses is refused; only what nobody could read may pass by the chain.
+                if self._reject or pipeline.protects or not isinstance(read, Refusal):
                     await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
                     return
                 observed = _observed(
@@ -215,38 +210,6 @@ async def _read(scope: Scope, receive: Receive, limit: int) -> tuple[Body, Parse
         return Body(), refusal
     body = await read_body(scope, receive, limit)
     return body, parse_body(body, limit)
-
-
-def _admitted(pipeline: Pipeline, parsed: ParsedInput | Refusal, sink: DiagnosticSink) -> ParsedInput | Refusal:
-    """Ask the chain whether it would start a run with the input."""
-    if isinstance(parsed, Refusal):
-        return parsed
-    token = default_sink.set(sink)
-    try:
-        pipeline.admit(parsed.input)
-    except LimitError as exc:
-        return Refusal(413, "refused_input", str(exc))
-    except DecodeError as exc:
-        return Refusal(400, "refused_input", str(exc))
-    finally:
-        default_sink.reset(token)
-    return parsed
-
-
-class _Options:
-    """The options that wrapping and serving share, checked."""
-
-    def __init__(
-        self, heartbeat: float | None, on_disconnect: str, max_body: int, on_diagnostic: DiagnosticSink | None
-    ) -> None:
-        self.heartbeat = 0.0 if heartbeat is None else heartbeat
-        check_number("heartbeat", self.heartbeat, unit="a number of seconds (0 or None for none)")
-        check_choice("on_disconnect", on_disconnect, ("cancel", "detach"))
-        self.detach = on_disconnect == "detach"
-        check_count("max_body", max_body, least=1, unit="a whole number of bytes")
-        self.max_body = max_body
-        check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
-        self.on_diagnostic = on_diagnostic
 
 
 def _is_sequence(value: object) -> bool:
@@ -335,9 +298,8 @@ def _http_error(exc: HTTPException) -> Response:
 class AgentEndpoint:
     """An ASGI app that serves one agent at one place. Made by `agent_endpoint`."""
 
-    def __init__(self, pipeline: Pipeline, source: Callable[[RunAgentInput], Any], options: _Options) -> None:
+    def __init__(self, pipeline: Pipeline, options: Options) -> None:
         self._pipeline = pipeline
-        self._source = source
         self._options = options
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -353,61 +315,17 @@ class AgentEndpoint:
         if body.disconnected:
             return
         sink = run_sink(options.on_diagnostic)
-        parsed = _admitted(self._pipeline, parsed, sink)
+        token = _request.set(Request(scope, body.replay(receive)))  # a stage may look at it before it admits a run
+        try:
+            parsed = admitted(self._pipeline, parsed, sink)
+        finally:
+            _request.reset(token)
         if isinstance(parsed, Refusal):
             await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
             return
         for repair in parsed.repairs:
             sink(repair)
-        stream = Stream(
-            self._pipeline,
-            send,
-            receive,
-            make=lambda _stream: _SourceCall(self._source),
-            heartbeat=options.heartbeat,
-            detach=options.detach,
-            sink=sink,
-        )
-        token = _request.set(Request(scope, body.replay(stream.receive)))
-        try:
-            start = {"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)}
-            await stream.run(parsed.input, start)
-        finally:
-            _request.reset(token)
-
-
-class _SourceCall(Producer):
-    """One call of a source."""
-
-    def __init__(self, source: Callable[[RunAgentInput], Any]) -> None:
-        super().__init__()
-        self._source = source
-
-    async def produce(self, input: RunAgentInput, channel: Channel) -> None:
-        segment = Segment()
-        intake = Intake()
-        error: BaseException | None = None
-        try:
-            iterator = async_iterator(self._source(input), "the source")
-            segment.fill(segment.reserve(), iterator)
-            async for item in iterator:
-                if type(item) in EVENT_TYPES:
-                    channel.push(item)
-                else:
-                    for event in intake.take(item):
-                        channel.push(event)
-                if len(channel.items) >= channel.limit and not self.stopped:
-                    await channel.room()
-                if self.stopped:  # a source may swallow the cancellation and go on
-                    return
-            for event in intake.flush():
-                channel.push(event)
-        except BaseException as exc:
-            error = exc
-            raise
-        finally:
-            self.complete = True  # what is left is cleanup: a client that leaves must not cut it short
-            raise_closing(await segment.close(), error)
+        await serve_source(self._pipeline, parsed.input, body, scope, receive, send, options=options, sink=sink)
 
 
 def agent_endpoint(
@@ -442,9 +360,8 @@ def agent_endpoint(
         ...     yield {"type": "RUN_FINISHED", "threadId": input.thread_id, "runId": input.run_id}
         >>> app = Starlette(routes=[Route("/agent", agent_endpoint(agent))])
     """
-    options = _Options(heartbeat, on_disconnect, max_body, on_diagnostic)
-    pipeline = Pipeline(source, *middleware)
-    return AgentEndpoint(pipeline, pipeline.source, options)
+    options = Options(heartbeat, on_disconnect, max_body, on_diagnostic)
+    return AgentEndpoint(Pipeline(source, *middleware), options)
 
 
 def agent_app(

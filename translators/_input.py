@@ -21,6 +21,7 @@ from ag_ui.core import Context, FunctionCall, ResumeEntry, RunAgentInput, Tool, 
 from pydantic import BaseModel, ValidationError
 
 from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION, PROTOCOL_VERSION
+from agui_pipeline.translators._content_parts import media_of, place_of
 from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink
 from agui_pipeline.translators._encode import encode_json
 from agui_pipeline.translators._errors import DecodeError
@@ -94,7 +95,7 @@ def parse_input_report(
     data: bytes | bytearray | memoryview | str | Mapping[str, Any], *, new_id: Callable[[], str] = _uuid
 ) -> ParsedInput:
     """Read a request body as `parse_input` does, and say what was filled in or changed."""
-    return _Reader(new_id).read(_body(data))
+    return _Reader(new_id).read(json_object(data))
 
 
 def encode_input(input: RunAgentInput, on_diagnostic: DiagnosticSink | None = None) -> bytes:
@@ -142,18 +143,22 @@ def run_input(
     return parse_input(declared | fields | {"threadId": thread_id, "runId": run_id, "messages": every})
 
 
-def _body(data: object) -> Mapping[str, Any]:
-    """Decode a body and see that it is an object of bearable depth."""
+def json_object(data: object, what: str = "a RunAgentInput") -> Mapping[str, Any]:
+    """Decode a body and see that it is an object of bearable depth.
+
+    Raises:
+        DecodeError: It is not; says what was wanted.
+    """
     shallow = False
     if isinstance(data, (bytes, bytearray, memoryview, str)):
         raw = data.encode(errors="surrogatepass") if isinstance(data, str) else bytes(data)
         try:
             data = loads(raw.removeprefix(b"\xef\xbb\xbf"))
         except ValueError as exc:
-            raise DecodeError(f"the body: wanted a JSON object (a RunAgentInput), got no JSON: {exc}") from None
+            raise DecodeError(f"the body: wanted a JSON object ({what}), got no JSON: {exc}") from None
         shallow = raw.count(b"{") + raw.count(b"[") <= MAX_DEPTH
     if not isinstance(data, Mapping):
-        raise _refusal("the body", "a JSON object (a RunAgentInput)", data)
+        raise _refusal("the body", f"a JSON object ({what})", data)
     if not shallow:
         for key, value in data.items():
             if _deeper_than(value, MAX_DEPTH - 1):
@@ -184,8 +189,6 @@ def _deeper_than(value: object, levels: int) -> bool:
 _ROLES: Final[tuple[str, ...]] = get_args(_core.Role)
 _TEXT_ROLES: Final = frozenset({"developer", "system", "assistant", "tool", "reasoning"})
 """Roles whose content is text. A tool's may be parts as well, since the SDK's 1.0."""
-_MEDIA: Final = ("image", "audio", "video")
-"""The main MIME types that have a part of their own; all others are documents."""
 _MAX_PLACES: Final = 5
 """Places that a diagnostic names: the rest is counted."""
 _MISSING: Final = object()
@@ -317,21 +320,13 @@ class _Reader:
         mime_type = binary.get("mimeType")
         if not mime_type:
             raise _refusal(f"{path}.mimeType", "a MIME type", binary.get("mimeType", _MISSING))
-        kind = next((name for name in ("data", "url", "id") if binary.get(name)), None)
-        if kind is None:
+        place = place_of(binary)
+        if place is None:
             raise DecodeError(f"{path}: wanted a binary part with data, url or id, got one with none of them")
-        if kind == "id" and not HAS_PROTOCOL_VERSION:
+        if place == "id" and not HAS_PROTOCOL_VERSION:
             return binary  # 0.1.x has the old part and no source for files
         self._note("input.binary", path)
-        rest = {name: value for name, value in binary.items() if name not in {"type", "mimeType", kind}}
-        metadata = rest.get("metadata", {})
-        if isinstance(metadata, Mapping):
-            # With what else said where the bytes are: the new part has one source.
-            named = {name: rest.pop(name) for name in ("filename", "url", "id") if name in rest}
-            rest |= {"metadata": {**metadata, **named}} if named else {}
-        main = mime_type.partition("/")[0].lower()
-        source = {"type": "file" if kind == "id" else kind, "value": binary[kind], "mimeType": mime_type}
-        return {"type": main if main in _MEDIA else "document", "source": source, **rest}
+        return media_of(binary, place)
 
     def _without_nulls(self, value: object, spellings: Mapping[str, str], path: str) -> dict[str, Any]:
         values = _respelled(value, spellings, path)
@@ -388,7 +383,7 @@ def _respelled(value: object, spellings: Mapping[str, str], path: str) -> dict[s
     for key, item in value.items():
         name = spellings.get(key, key) if isinstance(key, str) else None
         if name is None:
-            raise DecodeError(f"{path or 'the body'}: wanted keys that are strings, got {_described(key)}")
+            raise DecodeError(f"{path or 'the body'}: wanted keys that are strings, got {described(key)}")
         out[key if name != key and name in value else name] = item
     return out
 
@@ -465,7 +460,7 @@ def _explained(error: ErrorDetails, path: str, what: str) -> DecodeError:
 def _refusal(path: str, wanted: str, got: object) -> DecodeError:
     if got is _MISSING:
         return DecodeError(f"{path}: missing; wanted {wanted}")
-    return DecodeError(f"{path}: wanted {wanted}, got {_described(got)}")
+    return DecodeError(f"{path}: wanted {wanted}, got {described(got)}")
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -476,7 +471,7 @@ def _one_of(names: Sequence[str]) -> str:
 _EXCERPT: Final = 40
 
 
-def _described(value: object) -> str:
+def described(value: object) -> str:
     """Name a value by its JSON type, with as much of it as helps to find it."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

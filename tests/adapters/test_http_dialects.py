@@ -132,11 +132,27 @@ def test_the_resume_is_beside_the_stream(url: str, resume: str) -> None:
     assert asked("superagent", url, resume=[entry({"confirm": True})])[0] == resume
 
 
-def test_of_several_answers_the_first_is_sent_and_given_up_ones_are_no_answer() -> None:
+def test_of_several_answers_the_first_is_sent() -> None:
     several = [entry({"a": 1}, id="i1"), entry({"b": 2}, id="i2")]
     assert asked("superagent", resume=several)[2:] == ({"session_id": "t", "input": {"a": 1}}, ["resume"])
-    cancelled = [entry(status="cancelled")]
-    assert asked("superagent", text="never mind", resume=cancelled)[:1] == (URL,)
+
+
+def test_giving_up_is_a_new_message_or_a_no() -> None:
+    given_up: dict[str, Any] = {"resume": [entry(status="cancelled")]}
+    url, _, body, lost = asked("superagent", text="never mind", **given_up)
+    assert (url, body, lost) == (URL, {"session_id": "t", "message": "never mind"}, [])
+    before = [{"role": "user", "content": "delete it"}, {"role": "assistant", "content": "Sure?"}]
+    for dialect, no in (("superagent", {"input": {"confirm": False}}), ("superagent-flat", {"answer": "no"})):
+        url, _, body, lost = asked(dialect, messages=before, **given_up)
+        assert (url.endswith("/resume"), body, lost) == (True, {"session_id": "t", **no}, ["resume"])
+
+
+def test_nothing_is_said_twice() -> None:
+    said = [{"role": "user", "content": "delete it"}, {"role": "assistant", "content": "Done."}]
+    assert asked("superagent", messages=said)[2]["message"] == ""
+    assert asked("superagent", messages=[*said, {"role": "user", "content": "and now?"}])[2]["message"] == "and now?"
+    system = {"role": "system", "content": "Be brief."}
+    assert asked("superagent", messages=[*said[:1], system])[2]["message"] == "delete it"
 
 
 @pytest.mark.parametrize(
