@@ -11,7 +11,8 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from agui_pipeline.translators import lifecycle
+from agui_pipeline.translators import agui_versions, lifecycle
+from agui_pipeline.translators.superagent import _tables as superagent
 
 DOCS = Path(__file__).parent
 _HOMES = (
@@ -24,7 +25,18 @@ _HOMES = (
     "translators.a2ui",
     "translators._guard",
     "translators._trust",
+    "translators._upgrade",
+    "translators.agui_versions",
+    "translators.superagent",
+    "middleware.actions",
+    "middleware.planner",
     "adapters._asgi_app",
+    "adapters._superagent_sessions",
+    "adapters._http_dialects",
+    "adapters.langgraph",
+    "adapters._http_exchange",
+    "adapters._http_request",
+    "adapters._http_stream",
 )
 _PART = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -46,7 +58,14 @@ def rules() -> str:
     return "\n".join(["| rule | what a client holds against a stream |", "| --- | --- |", *lines])
 
 
-_PARTS: dict[str, Callable[[], str]] = {"diagnostics": diagnostics, "rules": rules, "states": lifecycle.markdown}
+_PARTS: dict[str, Callable[[], str]] = {
+    "diagnostics": diagnostics,
+    "rules": rules,
+    "levels": agui_versions.markdown,
+    "states": lifecycle.markdown,
+    "superagent-events": superagent.events,
+    "superagent-frames": superagent.frames,
+}
 
 
 def main() -> int:

@@ -12,15 +12,22 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agui_pipeline.adapters.http import HttpAgent as HttpAgent
+    from agui_pipeline.adapters.langgraph import LangGraphSource as LangGraphSource
+    from agui_pipeline.adapters.langgraph import wrap_agent as wrap_agent
     from agui_pipeline.adapters.starlette import AGUIMiddleware as AGUIMiddleware
     from agui_pipeline.adapters.starlette import agent_app as agent_app
     from agui_pipeline.adapters.starlette import agent_endpoint as agent_endpoint
     from agui_pipeline.adapters.starlette import current_request as current_request
+    from agui_pipeline.middleware import A2UIActionMiddleware as A2UIActionMiddleware
+    from agui_pipeline.middleware import A2UIClientMessage as A2UIClientMessage
     from agui_pipeline.middleware import A2UIContext as A2UIContext
     from agui_pipeline.middleware import A2UILimits as A2UILimits
     from agui_pipeline.middleware import A2UIMiddleware as A2UIMiddleware
+    from agui_pipeline.middleware import A2UIPlannerMiddleware as A2UIPlannerMiddleware
     from agui_pipeline.middleware import EventThrottleMiddleware as EventThrottleMiddleware
     from agui_pipeline.middleware import GuardMiddleware as GuardMiddleware
+    from agui_pipeline.middleware import LegacyDowngradeMiddleware as LegacyDowngradeMiddleware
     from agui_pipeline.middleware import Middleware as Middleware
     from agui_pipeline.middleware import PassThroughMiddleware as PassThroughMiddleware
     from agui_pipeline.middleware import Pipeline as Pipeline
@@ -28,7 +35,10 @@ if TYPE_CHECKING:
     from agui_pipeline.middleware import Stage as Stage
     from agui_pipeline.middleware import TranslatorMiddleware as TranslatorMiddleware
     from agui_pipeline.middleware import TrustMiddleware as TrustMiddleware
+    from agui_pipeline.middleware import UpgradeMiddleware as UpgradeMiddleware
     from agui_pipeline.middleware import as_source as as_source
+    from agui_pipeline.middleware import client_capabilities as client_capabilities
+    from agui_pipeline.middleware import parse_client_message as parse_client_message
     from agui_pipeline.translators import AGUIPipelineError as AGUIPipelineError
     from agui_pipeline.translators import AnyEvent as AnyEvent
     from agui_pipeline.translators import ConfigurationError as ConfigurationError
@@ -50,13 +60,19 @@ if TYPE_CHECKING:
     from agui_pipeline.translators import typed as typed
 
 _HOMES = {
+    "adapters.http": ("HttpAgent",),
+    "adapters.langgraph": ("LangGraphSource", "wrap_agent"),
     "adapters.starlette": ("AGUIMiddleware", "agent_app", "agent_endpoint", "current_request"),
     "middleware": (
+        "A2UIActionMiddleware",
+        "A2UIClientMessage",
         "A2UIContext",
         "A2UILimits",
         "A2UIMiddleware",
+        "A2UIPlannerMiddleware",
         "EventThrottleMiddleware",
         "GuardMiddleware",
+        "LegacyDowngradeMiddleware",
         "Middleware",
         "PassThroughMiddleware",
         "Pipeline",
@@ -64,7 +80,10 @@ _HOMES = {
         "Stage",
         "TranslatorMiddleware",
         "TrustMiddleware",
+        "UpgradeMiddleware",
         "as_source",
+        "client_capabilities",
+        "parse_client_message",
     ),
     "translators": (
         "AGUIPipelineError",

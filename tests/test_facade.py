@@ -9,11 +9,11 @@ import pytest
 
 import agui_pipeline
 from agui_pipeline import middleware, translators
-from agui_pipeline.adapters import starlette
+from agui_pipeline.adapters import http, langgraph, starlette
 
 
 def test_every_name_is_the_object_of_its_home() -> None:
-    homes = (translators, middleware, starlette)
+    homes = (translators, middleware, starlette, http, langgraph)
     for name in set(agui_pipeline.__all__) - {"__version__"}:
         value = getattr(agui_pipeline, name)
         assert any(getattr(home, name, None) is value for home in homes), name

@@ -40,8 +40,8 @@ DiagnosticSink = Callable[[Diagnostic], None]
 default_sink: Final[ContextVar[DiagnosticSink | None]] = ContextVar("agui_pipeline.default_sink", default=None)
 """The sink of stages that have none of their own, where an adapter was given one."""
 
-_QUIET: Final = frozenset({"input.filled", "input.id"})
-"""What clients may leave out: worth knowing, no reason to warn."""
+_QUIET: Final = frozenset({"input.filled", "input.id", "actions.repeated", "actions.joined"})
+"""What clients may leave out, or send twice: worth knowing, no reason to warn."""
 
 
 def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
@@ -54,7 +54,9 @@ def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
         A callable to hand each `Diagnostic` of this run. Call this once a run: the default sink remembers which
         codes it has logged.
     """
-    return on_diagnostic or default_sink.get() or _LogOnce()
+    if on_diagnostic is None:
+        on_diagnostic = default_sink.get()
+    return _LogOnce() if on_diagnostic is None else on_diagnostic
 
 
 class _LogOnce:

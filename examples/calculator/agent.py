@@ -1,7 +1,8 @@
 """A scripted agent that answers with a calculator, written as A2UI JSON Lines in its assistant text.
 
 It stands in for a language model that was told to write A2UI: same events, same small deltas, no key and no network. It
-remembers nothing between runs and has never heard of agui_pipeline.
+remembers nothing between runs. What its form sends it reads with `parse_client_message`, whichever way it came; of the
+middleware that carries its interface to the page it has never heard.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 
+from agui_pipeline.translators import DecodeError, LimitError
+from agui_pipeline.translators.a2ui_client import parse_client_message
 from examples.calculator.arithmetic import calculate
-from examples.calculator.client_events import find_client_event
 from examples.calculator.surfaces import ACTION, Version, answer, form
 
 if TYPE_CHECKING:
@@ -68,18 +70,23 @@ def calculator(version: Version = "v0.8", *, pause: float = PAUSE) -> Agent:
 
 def reply(input: RunAgentInput, version: Version) -> list[dict[str, Any]]:
     """Decide what to answer: a fresh form to a message, a filled result field to what the form sent."""
-    event = find_client_event(input)
-    if event is None:
+    try:
+        message = parse_client_message(input)
+    except (DecodeError, LimitError) as problem:
+        return answer(version, SURFACE, f"The page sent something odd: {_cut(str(problem))}")
+    if message is None:
         # A surface that exists is not created again: v0.9 renderers refuse that. Each request gets a form of its own.
         asked = sum(message.role == "user" for message in input.messages)
         return form(version, SURFACE if asked <= 1 else f"{SURFACE}-{asked}")
-    if event.error is not None:
-        text = f"The page reported a problem: {_cut(event.error)}"
-    elif event.name != ACTION:
-        text = f"This calculator has no action called “{_cut(event.name)}”."
+    context = message.context
+    if message.error is not None:
+        words = message.error.get("message") or message.error.get("code") or "no details"
+        text = f"The page reported a problem: {_cut(str(words))}"
+    elif message.name != ACTION:
+        text = f"This calculator has no action called “{_cut(str(message.name))}”."
     else:
-        text = calculate(event.context.get("a"), event.context.get("b"), event.context.get("operation"))
-    return answer(version, event.surface_id or SURFACE, text)
+        text = calculate(context.get("a"), context.get("b"), context.get("operation"))
+    return answer(version, message.surface_id or SURFACE, text)
 
 
 def _line(message: dict[str, Any]) -> str:

@@ -124,11 +124,14 @@ class Listening(Protocol):
 class Client:
     """A client on a bare socket, which leaves when it likes: nicely, or with a reset, as a client that crashed."""
 
-    def __init__(self, server: Listening, body: bytes = BODY, *, announced: int | None = None) -> None:
+    def __init__(
+        self, server: Listening, body: bytes = BODY, *, announced: int | None = None, headers: str = ""
+    ) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         length = len(body) if announced is None else announced
-        head = f"POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        headers += f"host: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+        head = f"POST / HTTP/1.1\r\n{headers}\r\n"
         self._socket.sendall(head.encode() + body)
         self._received = b""
 

@@ -10,7 +10,7 @@ import pickle
 import pytest
 
 from agui_pipeline.translators import Diagnostic
-from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._diagnostics import default_sink, run_sink
 
 NAN = Diagnostic("encode.nan", "NaN was sent as null", detail={"value": "secret"})
 DEPTH = Diagnostic("encode.depth", "nested too deep", event_type="RAW", message_id="m")
@@ -74,3 +74,19 @@ def test_without_a_sink_each_code_is_logged_once_a_run_without_content(caplog: p
 def test_a_message_may_hold_percent_signs(caplog: pytest.LogCaptureFixture) -> None:
     run_sink(None)(Diagnostic("x", "100 % of %s and %(name)d"))
     assert caplog.records[0].getMessage() == "x: 100 % of %s and %(name)d"
+
+
+def test_a_sink_that_is_false_is_a_sink() -> None:
+    class Seen(list[Diagnostic]):
+        def __call__(self, diagnostic: Diagnostic) -> None:
+            self.append(diagnostic)
+
+    seen, outer = Seen(), Seen()
+    token = default_sink.set(outer)
+    try:
+        run_sink(seen)(Diagnostic("a.b", "one"))
+        run_sink(None)(Diagnostic("a.c", "two"))
+    finally:
+        default_sink.reset(token)
+    assert [one.code for one in seen] == ["a.b"]
+    assert [one.code for one in outer] == ["a.c"]
