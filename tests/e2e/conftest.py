@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.harness import install_client, missing, run_oracle
+from tests.e2e.harness import HERE, install_client, missing, run_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,14 +34,26 @@ def oracle() -> Callable[..., OracleResult]:
     return run_oracle
 
 
+@pytest.fixture(scope="session")
+def renderer_pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages of the A2UI renderers (renderers/), bundled."""
+    install_client()
+    outdir = tmp_path_factory.mktemp("renderers")
+    build = ["node", str(HERE / "renderers" / "build.mjs"), str(outdir)]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return outdir
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless Chromium, of module scope: Playwright's event loop would break async tests that come after it."""
     executable = shutil.which("chromium") or missing("chromium")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         missing("playwright")
+    expect.set_options(timeout=15_000)  # milliseconds: the machine may be busy
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=executable)
         yield running

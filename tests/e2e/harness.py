@@ -23,6 +23,7 @@ import uvicorn
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from playwright.sync_api import Page
     from starlette.types import ASGIApp
 
 HERE = Path(__file__).parent
@@ -65,6 +66,15 @@ def serve(app: ASGIApp, *, ws: str = "none") -> Iterator[str]:
         thread.join(timeout=10)
         listener.close()
     assert not thread.is_alive(), "the server did not stop"
+
+
+def faults_in(page: Page, base: str) -> list[str]:
+    """Watch a page from now on: its exceptions, errors, warnings, and what it fetches from elsewhere than `base`."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("request", lambda request: None if request.url.startswith((base, "data:")) else faults.append(request.url))
+    return faults
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.calculator.server import ASK, PATHS, build_app
-from tests.e2e.harness import serve
+from tests.e2e.harness import faults_in, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,7 @@ def page(browser: Browser, demo: str) -> Iterator[Page]:
     """The demo's page, just opened; at the end nothing has gone wrong in it or been fetched from elsewhere."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.set_default_timeout(15_000)
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
-    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("request", lambda request: None if request.url.startswith((demo, "data:")) else faults.append(request.url))
+    faults = faults_in(page, demo)
     page.goto(demo + "/")
     yield page
     page.close()

@@ -1,12 +1,11 @@
 """The official A2UI renderers in a real browser, each at the carrier that the demo's own page cannot show.
 
-Their pages (renderers/) are bundled here and served beside the demo. RAW goes to the v0.8 renderer, CUSTOM to v0.9's.
+Their pages (renderers/) are served beside the demo. RAW goes to the v0.8 renderer, CUSTOM to v0.9's.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +13,20 @@ import pytest
 from starlette.staticfiles import StaticFiles
 
 from examples.calculator.server import build_app
-from tests.e2e.harness import HERE, install_client, serve
+from tests.e2e.harness import faults_in, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page, Request
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def demo(renderer_pages: Path) -> Iterator[str]:
     """The demo, with the renderers' pages at /renderers."""
-    install_client()
-    pages = tmp_path_factory.mktemp("renderers")
-    build = ["node", str(HERE / "renderers" / "build.mjs"), str(pages)]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
     app = build_app(pause=0)
-    app.mount("/renderers", StaticFiles(directory=pages))
+    app.mount("/renderers", StaticFiles(directory=renderer_pages))
     with serve(app) as base:
         yield base
 
@@ -90,13 +85,9 @@ def open_form(browser: Browser, demo: str, name: str, path: str, find: Callable[
     page = browser.new_page(viewport={"width": 800, "height": 800})
     page.set_default_timeout(15_000)
     form = find(page)
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
-    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    faults = faults_in(page, demo)
 
     def on_request(request: Request) -> None:
-        if not request.url.startswith((demo, "data:")):
-            faults.append(request.url)
         if request.post_data is not None:
             form.requests.append(json.loads(request.post_data))
 
