@@ -15,17 +15,35 @@ from ag_ui.core import RunAgentInput
 from agui_pipeline.middleware._options import check_choice
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import ConfigurationError, DiagnosticSink, Event
+from agui_pipeline.translators._a2ui_sdk import CatalogValidator
 from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._repair import load_repairer
 from agui_pipeline.translators.a2ui import (
+    VERSIONS,
     A2UIContext,
     A2UILimits,
     A2UISettings,
     A2UITranslator,
     CarrierFunction,
+    CatalogAliases,
+    MemorySurfaceStore,
     SurfaceRegistry,
+    SurfaceStore,
+    catalog_ids,
+    generation_of,
+    tool_catalog,
 )
 
-__all__ = ["A2UIContext", "A2UILimits", "A2UIMiddleware", "A2UIOptions", "SurfaceRegistry"]
+__all__ = [
+    "A2UIContext",
+    "A2UILimits",
+    "A2UIMiddleware",
+    "A2UIOptions",
+    "CatalogAliases",
+    "MemorySurfaceStore",
+    "SurfaceRegistry",
+    "SurfaceStore",
+]
 
 PassThrough: TypeAlias = Callable[[Event], bool] | Collection[str] | Literal["all"] | None
 
@@ -45,6 +63,7 @@ class A2UIOptions(TypedDict, total=False):
     pass_through: PassThrough
     repair: bool
     validate: Literal["envelope", "off", "full"]
+    versions: Collection[str] | None
     limits: A2UILimits
     catalogs: Sequence[Any]
     catalog_aliases: Mapping[str, str]
@@ -81,15 +100,23 @@ class A2UIMiddleware(TranslatorMiddleware):
             ``"error"``: RUN_ERROR with the code ``a2ui_invalid``, and nothing after it.
         pass_through: Which events that are no text pass: a predicate, a collection of types, or ``"all"``. None: none
             do, and the first that is dropped makes a diagnostic.
-        repair: Not available yet.
+        repair: Whether a record that is no JSON (a trailing comma, single quotes, the end cut off) is repaired, if the
+            result is an A2UI message. Each repair is a diagnostic; prose is never touched. Needs the extra ``repair``.
         validate: ``"envelope"``: a message has exactly one known key, its required fields and the right version.
-            ``"off"``: any JSON value is one (with ``"raw"`` or a callable). ``"full"``: not available yet.
+            ``"off"``: any JSON value is one (with ``"raw"`` or a callable). ``"full"``: it is valid by the catalog of
+            its surface, too, and at the end of a run each surface as a whole is looked at, which makes a diagnostic.
+            Takes 6 ms for a message of a hundred components. Needs the extra ``a2ui``.
+        versions: The A2UI versions whose messages go on; others go where `on_invalid` says. None: all, but v0.8 with
+            the carrier ``"custom"``, whose readers know v0.9 and later only.
         limits: What one message may be; a record over a limit goes where `on_invalid` says, as text.
-        catalogs: Not available yet.
-        catalog_aliases: Not available yet.
-        tools: Not available yet.
-        registry: Remembers surfaces across runs, for the activity carrier and for `reused`; where one is given, with
-            every carrier. Default: one of this middleware's own.
+        catalogs: Catalogs of one's own, beside the basic ones, for ``validate="full"`` and `tools`: catalog documents
+            with an id, or catalogs of the A2UI SDK.
+        catalog_aliases: The client's catalog ids for the agent's; messages go on with the client's. For the other way
+            see `aliases`.
+        tools: Names of tools whose arguments carry A2UI, such as ``render_a2ui``: what is in them goes on behind the
+            end of the call. Whether the call itself goes on is up to `pass_through`.
+        registry: Remembers surfaces across runs, for the activity carrier, `reused`, `tools` and ``validate="full"``;
+            where one is given, with every carrier. Default: one of this middleware's own.
         reused: What becomes of a createSurface for a surface that exists: ``"pass"``; ``"recreate"``: a deleteSurface
             goes before it; ``"drop"``.
         strict: Whether text events out of order raise `SequenceError`, as tRPC-Agent-Go's translator does; else they
@@ -97,7 +124,7 @@ class A2UIMiddleware(TranslatorMiddleware):
         on_diagnostic: Gets each diagnostic; codes in `agui_pipeline.translators.a2ui.DIAGNOSTICS`.
 
     Raises:
-        ConfigurationError: An option has a value it cannot have.
+        ConfigurationError: An option has a value it cannot have, or needs an extra that is not installed.
 
     Example:
         >>> from agui_pipeline.translators import decode_event
@@ -116,6 +143,9 @@ class A2UIMiddleware(TranslatorMiddleware):
     registry: SurfaceRegistry
     """The surfaces across runs, if this middleware follows them."""
 
+    aliases: CatalogAliases
+    """`catalog_aliases`, both ways: for what reads the catalogs that a client says it has."""
+
     def __init__(  # noqa: PLR0913 - the options
         self,
         *,
@@ -127,6 +157,7 @@ class A2UIMiddleware(TranslatorMiddleware):
         pass_through: PassThrough = None,
         repair: bool = False,
         validate: Literal["envelope", "off", "full"] = "envelope",
+        versions: Collection[str] | None = None,
         limits: A2UILimits = _LIMITS,
         catalogs: Sequence[Any] = (),
         catalog_aliases: Mapping[str, str] = _NO_ALIASES,
@@ -143,24 +174,32 @@ class A2UIMiddleware(TranslatorMiddleware):
         check_choice("framing", framing, ("objects", "lines"))
         check_choice("on_invalid", on_invalid, ("raw", "text", "drop", "error"))
         check_choice("reused", reused, ("pass", "recreate", "drop"))
-        if validate == "full":
-            raise _wrong("validate", validate, "is not available yet; choose 'envelope' or 'off'")
-        check_choice("validate", validate, ("envelope", "off"))
+        check_choice("validate", validate, ("envelope", "off", "full"))
         if validate == "off" and carrier in ("custom", "activity"):
             raise _wrong("validate", validate, f"carrier={carrier!r} sends valid messages only; 'off' goes with 'raw'")
-        if validate == "off" and reused != "pass":
-            raise _wrong("reused", reused, "needs validate='envelope', which knows surfaces")
+        if validate == "off":
+            recreates = None if reused == "pass" else reused
+            needing = {"reused": recreates, "versions": versions, "tools": tools, "catalog_aliases": catalog_aliases}
+            for option, value in needing.items():
+                if value:
+                    raise _wrong(option, value, "needs validate='envelope', which knows messages and their surfaces")
         _check_type("custom_name", custom_name, str, "a string")
         _check_type("source", source, str, "a string, in which {version} stands for the message's version")
         _check_type("strict", strict, bool, "True or False")
         _check_type("limits", limits, A2UILimits, "an A2UILimits")
         if registry is not None:
             _check_type("registry", registry, SurfaceRegistry, "None or a SurfaceRegistry")
-        later = {"catalogs": catalogs, "catalog_aliases": catalog_aliases, "tools": tools}
-        for option, value in {"repair": repair, **later}.items():
-            if value:
-                raise _wrong(option, value, "is not available yet; leave it out")
-        follows = carrier == "activity" or registry is not None or reused != "pass"
+        _check_type("repair", repair, bool, "True or False")
+        allowed = _versions(versions, carrier)
+        named_tools = _names("tools", tools, "a collection of tool names")
+        if isinstance(catalogs, str | bytes | Mapping) or not isinstance(catalogs, Sequence):
+            raise _wrong("catalogs", catalogs, "must be a sequence of catalogs")
+        if catalogs and not (validate == "full" or named_tools):
+            raise _wrong("catalogs", catalog_ids(catalogs), "is for validate='full' or tools, and there is neither")
+        self.aliases = CatalogAliases(catalog_aliases)
+        follows = (
+            carrier == "activity" or registry is not None or reused != "pass" or bool(named_tools) or validate == "full"
+        )
         self.registry = SurfaceRegistry() if registry is None else registry
         self._settings = A2UISettings(
             carrier=carrier,
@@ -170,6 +209,12 @@ class A2UIMiddleware(TranslatorMiddleware):
             on_invalid=on_invalid,
             pass_through=_predicate(pass_through),
             validate=validate,
+            versions=allowed,
+            repairer=load_repairer() if repair else None,
+            validator=CatalogValidator(catalogs, map(generation_of, allowed)) if validate == "full" else None,
+            aliases=self.aliases,
+            tools=named_tools,
+            tool_catalog=tool_catalog(catalogs),
             limits=limits,
             registry=self.registry if follows else None,
             reused=reused,
@@ -228,6 +273,27 @@ def _wrong(option: str, value: object, what: str) -> ConfigurationError:
 def _check_type(option: str, value: object, type_: type, what: str) -> None:
     if not isinstance(value, type_):
         raise _wrong(option, value, f"must be {what}")
+
+
+def _names(option: str, value: object, what: str) -> frozenset[str]:
+    """Return a collection of names as a set."""
+    if isinstance(value, Collection) and not isinstance(value, str | bytes):
+        names = frozenset(value)
+        if all(isinstance(name, str) and name for name in names):
+            return names
+    raise _wrong(option, value, f"must be {what}")
+
+
+def _versions(versions: object, carrier: object) -> frozenset[str]:
+    """Return the versions whose messages go on."""
+    if versions is None:
+        # What reads CUSTOM events knows v0.9 and later; one bad message fails its whole event there.
+        return frozenset(VERSIONS[1:] if carrier == "custom" else VERSIONS)
+    what = f"None or a collection of {', '.join(map(repr, VERSIONS))}"
+    allowed = _names("versions", versions, what)
+    if not allowed or not allowed <= frozenset(VERSIONS):
+        raise _wrong("versions", versions, f"must be {what}")
+    return allowed
 
 
 def _predicate(pass_through: object) -> Callable[[Event], bool] | None:

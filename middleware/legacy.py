@@ -63,7 +63,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         force: Whether the level holds for clients that declare 1.0 or later, too.
         pending: Remembers what threads wait with, for answers that name no interrupt. Default: a `PendingInterrupts`
             of its own.
-        tool_call_updates: Whether Superagent's reader is told of a tool call as its arguments grow.
+        tool_call_updates: Whether Superagent's reader is told how a tool call went, in a second frame of the call.
         agent_id: The agent's name in Superagent's events.
         clock: Returns the time in seconds since the epoch, for Superagent's timestamps.
         on_diagnostic: Gets each `Diagnostic` (codes ``legacy.*``). Default: the log.
@@ -136,6 +136,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
                 clock=self._clock,
                 tool_call_updates=self._tool_call_updates,
                 agent_id=self._agent_id,
+                input=input,
             )
         if self._is_current(input):
             return _Untouched()

@@ -21,6 +21,15 @@ _MAX_ERRORS: Final = 8
 GENERATIONS: Final = ("v0.8", "v0.9", "v1.0")
 """Versions whose messages and surfaces differ; v0.9.1 is of v0.9."""
 
+MAX_CALLS: Final = 256
+"""Function calls (in data bindings, checks and actions) in what is checked at once. Each may take the SDK a
+millisecond, since it tries every type that a value may have."""
+
+UNREACHABLE: Final = "unreachable_component"
+"""The code of a surface with a component that nothing refers to (any more)."""
+
+_DATA: Final = frozenset({"updateDataModel", "dataModelUpdate", "dataModel"})
+
 _VALUES: Final = ("valueString", "valueNumber", "valueBoolean", "valueMap")
 
 
@@ -82,6 +91,20 @@ class CatalogValidator:
         """Say whether there is a catalog with an id."""
         return any(catalog.catalog_id == catalog_id for catalog in self._catalogs.get(generation, ()))
 
+    @staticmethod
+    def affords(messages: Iterable[Any]) -> bool:
+        """Say whether messages have so few function calls that checking them takes no time out of proportion."""
+        calls = 0
+        pending: list[Any] = list(messages)
+        while pending:
+            item = pending.pop()
+            if isinstance(item, Mapping):
+                calls += "call" in item
+                pending.extend(value for key, value in item.items() if key not in _DATA)
+            elif isinstance(item, list):
+                pending.extend(item)
+        return calls <= MAX_CALLS
+
     def check(
         self, generation: str, messages: Sequence[Mapping[str, Any]], catalog_ids: Mapping[str, str]
     ) -> CatalogProblem | None:
@@ -92,9 +115,11 @@ class CatalogValidator:
 
         Args:
             generation: Theirs: ``"v0.8"``, ``"v0.9"`` or ``"v1.0"``.
-            messages: Valid envelopes.
+            messages: Valid envelopes, of which not `affords` is a problem, too.
             catalog_ids: The catalogs of surfaces that were created before, by surface id, as far as is known.
         """
+        if not self.affords(messages):
+            return _own("too_many_calls", "", f"no more than {MAX_CALLS} function calls are checked")
         for message in messages:
             problem = _missed(message)
             if problem is not None:
@@ -144,6 +169,8 @@ def _problem(exc: Exception) -> CatalogProblem:
 def _code_of(exc: Exception) -> str:
     """Return a word for an error without details, as the SDK's codes are written."""
     text = str(exc)
+    if "is not reachable from" in text:
+        return UNREACHABLE
     for beginning, code in (
         ("Missing root", "missing_root"),
         ("Dangling", "dangling_reference"),

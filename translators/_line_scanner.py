@@ -9,6 +9,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import Final
 
+from agui_pipeline.translators._repair import Repair
 from agui_pipeline.translators._scan_items import OnBroken, Reason, ScanItem, decode, merged, positive, report
 
 # What Go's strings.TrimSpace trims, as the translator does whose framing this is. (str.strip() trims a little more.)
@@ -32,6 +33,7 @@ class LineScanner:
         max_chars: The longest line, in characters, without its ``\n``.
         on_broken: Called once with each line that is too long, and each that begins as an object and is none, before
             its text comes as prose.
+        repair: Makes a record of a line that begins as an object and is none, if it can.
 
     Example:
         >>> scanner = LineScanner(max_chars=1000)
@@ -43,9 +45,10 @@ class LineScanner:
         [ScanItem(kind='record', text='{"a":1}', value={'a': 1})]
     """
 
-    def __init__(self, max_chars: int, *, on_broken: OnBroken | None = None) -> None:
+    def __init__(self, max_chars: int, *, on_broken: OnBroken | None = None, repair: Repair | None = None) -> None:
         self._max_chars = positive("max_chars", max_chars)
         self._on_broken = on_broken
+        self._repair = repair
         self._pending = StringIO()
         self._size = 0  # of the line so far, held or not
 
@@ -104,5 +107,8 @@ class LineScanner:
             with suppress(ValueError):
                 return ScanItem("record", text, decode(line))
         if first == "{":
+            value = None if self._repair is None else self._repair(line, reason)
+            if value is not None:
+                return ScanItem("record", text, value)
             report(self._on_broken, reason, len(line), line)
         return ScanItem("prose", text)

@@ -4,9 +4,10 @@ Knows how an answer is cut into records, prose and what is neither (white space,
 tags, the punctuation of arrays). Does not know what a record means, which message the text belongs to, or what
 becomes of prose: the caller decides, and may refuse records. JSON itself is `_json_automaton.py`'s.
 
-The scanner is in one of three places: in a *slot*, where a record may start and what came before it is still
-undecided; in the *prose* of a line; in a *record*. Only a slot holds text back: white space, tags in it, the opener of
-a fence, a `[`. The first thing that is none of these decides over all of it.
+The scanner is in one of four places: in a *slot*, where a record may start and what came before it is still
+undecided; in the *prose* of a line; in a *record*; in a *broken* record, where they are repaired. Beside records only a
+slot holds text back: white space, tags in it, the opener of a fence, a `[`. The first thing that is none of these
+decides over all of it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from collections.abc import Callable
 from io import StringIO
 from typing import Any, Final
 
+from agui_pipeline.translators._broken_object import BrokenObjectReader
 from agui_pipeline.translators._json_automaton import JSONObjectReader, Outcome
 from agui_pipeline.translators._line_scanner import LineScanner
+from agui_pipeline.translators._repair import MAX_REPAIR_CHARS, Repair
 from agui_pipeline.translators._scan_items import (
     PREFIX_CHARS,
     BrokenRecord,
@@ -36,7 +39,7 @@ from agui_pipeline.translators._scan_lexemes import TAG, cut_tag, fence_line
 
 __all__ = ["BrokenRecord", "JSONScanner", "LineScanner", "ScanItem", "Scanner"]
 
-_SLOT, _PROSE, _RECORD = range(3)
+_SLOT, _PROSE, _RECORD, _BROKEN = range(4)
 
 _WHITE: Final = re.compile(r"[ \t\r\n]+")
 _PROSE_END: Final = re.compile(rf"\n|{TAG.pattern}")
@@ -62,6 +65,9 @@ class JSONScanner:
         accept: Called as ``accept(value, text)`` with each whole object. False refuses it: it is prose, and so is the
             rest of its line.
         on_broken: Called once with each candidate that was given up, before its text comes as prose.
+        repair: Makes a record of one that is no JSON or is unfinished, if it can. Such a candidate ends where
+            `BrokenObjectReader` says, is held until then (up to `MAX_REPAIR_CHARS`), and is prose as a whole if there
+            is no repair.
 
     Raises:
         ConfigurationError: A limit is less than 1.
@@ -83,11 +89,13 @@ class JSONScanner:
         accept: Callable[[Any, str], bool] | None = None,
         *,
         on_broken: OnBroken | None = None,
+        repair: Repair | None = None,
     ) -> None:
         self._max_chars = positive("max_chars", max_chars)
         self._max_depth = positive("max_depth", max_depth)
         self._accept = accept
         self._on_broken = on_broken
+        self._repair = repair
         self._reset()
 
     def _reset(self) -> None:
@@ -98,6 +106,10 @@ class JSONScanner:
         # Of the record: what has read it, and its text up to the last piece.
         self._reader = JSONObjectReader(self._max_depth)
         self._pending = StringIO()
+        # Of the broken record: what reads on, how much it has read, and what was wrong.
+        self._broken = BrokenObjectReader(self._max_depth)
+        self._broken_size = 0
+        self._break = BrokenRecord("syntax", 0, "")
         # Of the slot: what is undecided, and the white space behind that. Kind None is decided by what comes next.
         self._held: list[tuple[Kind | None, str]] = []
         self._space: list[str] = []
@@ -141,7 +153,7 @@ class JSONScanner:
             self._carry = ""
         pos = begin = 0
         lost: tuple[JSONObjectReader, int] | None = None
-        while pos < len(text) or self._mode == _RECORD:
+        while pos < len(text) or self._mode in (_RECORD, _BROKEN):
             if self._mode == _PROSE:
                 pos = self._read_prose(text, pos, final=final)
             elif self._mode == _SLOT:
@@ -153,6 +165,12 @@ class JSONScanner:
                     inner = lost[0].inner(begin - lost[1]) if lost else None
                     self._reader = inner or JSONObjectReader(self._max_depth)
                     pos = begin + self._reader.size
+            elif self._mode == _BROKEN:
+                extent = self._read_broken(text, pos, final=final)
+                if extent is None:
+                    self._pending.write(text[pos:])
+                    break
+                text, pos = extent
             else:
                 if outcome is None:
                     limit = pos + self._max_chars - self._reader.size
@@ -165,8 +183,11 @@ class JSONScanner:
                     break
                 else:
                     text = self._give_up(outcome, text, begin, pos)
-                    lost = (self._reader, begin)
-                    pos = begin + 1
+                    if self._mode == _BROKEN:
+                        pos = begin
+                    else:
+                        lost = (self._reader, begin)
+                        pos = begin + 1
                 outcome = None
         if final:
             self._release("prose" if self._opener or self._bracket else "cut")
@@ -186,26 +207,82 @@ class JSONScanner:
             report(self._on_broken, "undecodable", len(text), text)
         else:
             if self._accept is None or self._accept(value, text):
-                self._arrays += self._bracket
-                self._release("cut")
-                self._out.append(ScanItem("record", text, value))
-                self._mode = _SLOT
-                self._after = self._comma = True
+                self._add_record(text, value)
                 return
         self._begin_prose()
         self._emit("prose", text)
 
+    def _add_record(self, text: str, value: Any) -> None:
+        self._arrays += self._bracket
+        self._release("cut")
+        self._out.append(ScanItem("record", text, value))
+        self._mode = _SLOT
+        self._after = self._comma = True
+
     def _give_up(self, outcome: Outcome | None, text: str, begin: int, stop: int) -> str:
-        """Make prose of a candidate's brace. Returns the text with all of the candidate in it, to be read again."""
+        """Make prose of a candidate's brace, or a broken record of the candidate.
+
+        Returns:
+            The text with all of the candidate in it, to be read again.
+        """
         earlier = self._take_pending()
         if earlier:  # a candidate from an earlier piece: begin is 0 and stays so
             text = earlier + text
             stop += len(earlier)
         reason: Reason = outcome if outcome in ("syntax", "depth") else "size" if stop < len(text) else "unfinished"
-        report(self._on_broken, reason, stop - begin + (reason != "unfinished"), text[begin : begin + PREFIX_CHARS])
-        self._begin_prose()
-        self._emit("prose", "{")
+        size = stop - begin + (reason != "unfinished")
+        self._break = BrokenRecord(reason, size, text[begin : begin + min(size, PREFIX_CHARS)])
+        if self._repair is not None and reason in ("syntax", "unfinished") and size <= self._repairable:
+            self._mode = _BROKEN
+            self._broken = BrokenObjectReader(self._max_depth)
+            self._broken_size = 0
+        else:
+            self._begin_broken_prose("{")
         return text
+
+    @property
+    def _repairable(self) -> int:
+        return min(self._max_chars, MAX_REPAIR_CHARS)
+
+    def _begin_broken_prose(self, text: str) -> None:
+        """Give a candidate up, and `text` of it as prose."""
+        if self._on_broken is not None:
+            self._on_broken(self._break)
+        self._begin_prose()
+        self._emit("prose", text)
+
+    def _read_broken(self, text: str, pos: int, *, final: bool) -> tuple[str, int] | None:
+        """Read a broken record to its end.
+
+        Returns:
+            The text with all of the candidate in it, and where to read on; None where the candidate goes on.
+        """
+        end = min(len(text), pos + self._repairable - self._broken_size)
+        extent = self._broken.read(text, pos, end)
+        if extent is None and end == len(text) and not final:
+            self._broken_size += end - pos
+            return None
+        stop = end if extent is None else self._broken.stopped_at
+        earlier = self._take_pending()
+        if earlier:  # pos is 0 and stays so
+            text = earlier + text
+            stop += len(earlier)
+        if not self._broken.plausible:
+            self._begin_broken_prose("{")
+            return text, pos + 1
+        whole = extent in ("closed", "line") or (extent is None and stop == len(text))
+        self._end_broken(text[pos:stop], whole=whole)
+        return text, stop
+
+    def _end_broken(self, text: str, *, whole: bool) -> None:
+        """Make a record of a broken one, or prose. `whole`: it ended within bounds."""
+        value = self._repair(text, self._break.reason) if whole and self._repair is not None else None
+        if value is not None and (self._accept is None or self._accept(value, text)):
+            self._add_record(text, value)
+        else:
+            self._begin_broken_prose(text)
+        if text[-1] == "\n":
+            self._begin_line()
 
     def _read_prose(self, text: str, pos: int, *, final: bool) -> int:
         """Read to the end of the line, or to the next tag."""

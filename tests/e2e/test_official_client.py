@@ -27,13 +27,14 @@ TEXT = "".join(json.dumps(message, ensure_ascii=False) + "\n" for message in MES
 BODY = {"messages": [{"id": "1", "role": "user", "content": "Rechnen wir: 計算"}], "state": {"asked": 0}}
 
 ALL: dict[str, Any] = {"pass_through": "all"}
+CUSTOM: dict[str, Any] = {"carrier": "custom", "versions": ["v0.8"]}
 CHAINS: dict[str, Callable[[], Sequence[Any]]] = {
     "raw": lambda: [A2UIMiddleware()],
-    "custom": lambda: [A2UIMiddleware(carrier="custom")],
+    "custom": lambda: [A2UIMiddleware(**CUSTOM)],
     "activity": lambda: [A2UIMiddleware(carrier="activity")],
     "throttle": lambda: [EventThrottleMiddleware()],
     "raw and all else, throttle": lambda: [A2UIMiddleware(**ALL), EventThrottleMiddleware()],
-    "custom and all else, throttle": lambda: [A2UIMiddleware(carrier="custom", **ALL), EventThrottleMiddleware()],
+    "custom and all else, throttle": lambda: [A2UIMiddleware(**CUSTOM, **ALL), EventThrottleMiddleware()],
     "activity and all else, throttle": lambda: [A2UIMiddleware(carrier="activity", **ALL), EventThrottleMiddleware()],
 }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput, Tool
 
 from agui_pipeline.middleware import Pipeline
 from agui_pipeline.middleware.a2ui import A2UILimits, A2UIMiddleware, SurfaceRegistry
@@ -49,12 +51,18 @@ WRONG: list[tuple[str, Any, str]] = [
     ("pass_through", True, "None, 'all', a collection of event types, or a predicate"),
     ("pass_through", [5], "None, 'all', a collection of event types, or a predicate"),
     ("pass_through", b"all", "None, 'all', a collection of event types, or a predicate"),
-    ("validate", "strict", "'envelope', 'off'"),
-    ("validate", "full", "not available yet"),
-    ("repair", True, "not available yet"),
-    ("catalogs", [{}], "not available yet"),
-    ("catalog_aliases", {"a": "b"}, "not available yet"),
-    ("tools", ["render_a2ui"], "not available yet"),
+    ("validate", "strict", "'envelope', 'off', 'full'"),
+    ("repair", "yes", "True or False"),
+    ("versions", "v0.9", "None or a collection of 'v0.8', 'v0.9', 'v0.9.1', 'v1.0'"),
+    ("versions", ["v0.7"], "None or a collection of 'v0.8', 'v0.9', 'v0.9.1', 'v1.0'"),
+    ("versions", [], "None or a collection of 'v0.8', 'v0.9', 'v0.9.1', 'v1.0'"),
+    ("catalogs", {"$id": "c"}, "a sequence of catalogs"),
+    ("catalog_aliases", ["a"], "a mapping of the agent's catalog ids to the client's"),
+    ("catalog_aliases", {"a": 1}, "a mapping of the agent's catalog ids to the client's"),
+    ("catalog_aliases", {"": "b"}, "a mapping of the agent's catalog ids to the client's"),
+    ("tools", "render_a2ui", "a collection of tool names"),
+    ("tools", [1], "a collection of tool names"),
+    ("tools", [""], "a collection of tool names"),
     ("limits", {"max_depth": 5}, "an A2UILimits"),
     ("limits", None, "an A2UILimits"),
     ("registry", {}, "None or a SurfaceRegistry"),
@@ -72,15 +80,49 @@ def test_a_wrong_option_is_refused_with_its_name_value_and_choices(option: str, 
     assert choices in str(caught.value)
 
 
+OFF: list[tuple[str, Any]] = [
+    ("versions", ["v0.9"]),
+    ("tools", ["render_a2ui"]),
+    ("catalog_aliases", {"a": "b"}),
+    ("reused", "drop"),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), OFF)
+def test_what_reads_messages_needs_validation(option: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"{option}=.*needs validate='envelope'"):
+        A2UIMiddleware(validate="off", **{option: value})
+
+
+@pytest.mark.parametrize("catalog", ["c", 1, {}, {"catalogId": 1}, object()])
+def test_a_catalog_has_an_id(catalog: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"catalogs\[0\] is .*must be a catalog document with a catalogId"):
+        A2UIMiddleware(tools=["render_a2ui"], catalogs=[catalog])
+
+
+def test_catalogs_without_use_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"catalogs=.*is for validate='full' or tools"):
+        A2UIMiddleware(catalogs=[{"catalogId": "mine"}])
+
+
+@pytest.mark.parametrize(
+    ("options", "package", "extra"),
+    [({"repair": True}, "json_repair", "repair"), ({"validate": "full"}, "a2ui", "a2ui")],
+)
+def test_a_missing_extra_is_named_at_construction(
+    options: dict[str, Any], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigurationError, match=rf"pip install 'agui-pipeline\[{extra}\]'"):
+        A2UIMiddleware(**options)
+
+
 @pytest.mark.parametrize("carrier", ["custom", "activity"])
 def test_carriers_of_valid_messages_need_validation(carrier: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"validate='off': carrier='{carrier}' sends valid messages only"):
         A2UIMiddleware(carrier=carrier, validate="off")
-
-
-def test_reused_needs_it_too() -> None:
-    with pytest.raises(ConfigurationError, match="reused='drop': needs validate='envelope'"):
-        A2UIMiddleware(reused="drop", validate="off")
 
 
 def test_the_options_and_their_defaults() -> None:
@@ -95,6 +137,7 @@ def test_the_options_and_their_defaults() -> None:
         "pass_through": None,
         "repair": False,
         "validate": "envelope",
+        "versions": None,
         "limits": A2UILimits(
             max_message_bytes=131072,
             max_depth=50,
@@ -187,6 +230,47 @@ def test_chat_is_one_stream_for_prose_tools_and_surfaces() -> None:
         tool,
         {"type": "TOOL_CALL_END", "toolCallId": "t"},
     )
+
+
+@pytest.mark.anyio
+async def test_chat_leaves_front_end_tools_to_the_agent_and_the_front_end() -> None:
+    """A registered component, prose and a surface in one run; the agent is offered the tools as they came."""
+    tools = [
+        Tool(
+            name="weather_card",
+            description="Shows the weather",
+            parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        )
+    ]
+    asked = run_input().model_copy(update={"tools": tools})
+    offered: list[Any] = []
+    call = [
+        {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "weather_card", "parentMessageId": "m"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"city":'},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '"Bern"}'},
+        {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    ]
+    text = f"Sunny in Bern.\n{lines(create(), components())}Shall I book?"
+
+    async def agent(input: RunAgentInput) -> AsyncIterator[Event]:
+        offered.append(input)
+        for event in run_of(*message(text), *call):
+            yield decode_event(event)
+
+    async with Pipeline(agent, A2UIMiddleware.chat()).open(asked) as events:
+        sent = [as_wire(event) async for event in events]
+    assert sent == run_of(
+        start(),
+        content("Sunny in Bern.\n"),
+        custom(create()),
+        custom(components()),
+        content("Shall I book?"),
+        end(),
+        *call,
+    )
+    (seen,) = offered
+    assert seen.tools == tools
+    assert seen == asked
 
 
 def test_a_preset_may_be_varied() -> None:

@@ -24,11 +24,12 @@ class A2UIContext:
         kind: The message key, such as ``"surfaceUpdate"``; None with ``validate="off"``.
         version: ``"v0.8"``, ``"v0.9"``, ``"v0.9.1"`` or ``"v1.0"``.
         surface_id: The surface it is about, if any.
-        message_id: The text message it stood in; None where that had no id.
+        message_id: The text message it stood in; None where that had no id, or it stood in a tool call.
         thread_id: The thread of the run.
         run_id: The run.
         subagent_run_id: The subagent whose text it was, if any.
-        timestamp: Of the text event that completed it, milliseconds; None where that had none.
+        timestamp: Of the event that completed it, milliseconds; None where that had none.
+        tool_call_id: The tool call whose arguments it stood in, if any.
     """
 
     kind: str | None
@@ -39,6 +40,7 @@ class A2UIContext:
     run_id: str
     subagent_run_id: str | None
     timestamp: int | None
+    tool_call_id: str | None = None
 
 
 CarrierFunction: TypeAlias = Callable[[Mapping[str, Any], A2UIContext], AnyEvent | Iterable[AnyEvent]]

@@ -9,6 +9,9 @@ from agui_pipeline.translators._diagnostics import Diagnostic, DiagnosticSink
 
 DIAGNOSTICS: Final[Mapping[str, str]] = {
     "a2ui.invalid": "valid JSON that is no A2UI message; went where on_invalid says",
+    "a2ui.version": "a message of a version that `versions` does not allow; went where on_invalid says",
+    "a2ui.catalog": 'a message that is not valid by its catalog (validate="full"); went where on_invalid says',
+    "a2ui.repaired": "an A2UI message that was no JSON was repaired and goes on as one",
     "a2ui.broken": "what began as a JSON object and is none; its text went where on_invalid says",
     "a2ui.limit": "a record over a limit; its text went where on_invalid says",
     "a2ui.forbidden-key": "a record with a key that reaches a prototype in JavaScript; its text went likewise",
@@ -22,9 +25,10 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "a2ui.snapshot-text": "A2UI messages in the text of a MESSAGES_SNAPSHOT were left out, as they were when streamed",
     "a2ui.surface-reused": "a createSurface for a surface that exists; treated as `reused` says",
     "a2ui.surface-incomplete": "a surface was updated and never shown: it lacks a create message or components",
-    "a2ui.surface-unknown": "a deleteSurface for a surface that nobody knows; nothing to remove",
+    "a2ui.surface-unknown": "an update or a deleteSurface for a surface that nobody knows; once a surface and run",
+    "a2ui.surface-invalid": 'a surface is not valid as a whole at the end of a run (validate="full"); it was shown',
     "a2ui.surface-forgotten": "the registry forgot a surface, or its oldest data, to stay within its bounds",
-    "a2ui.version-mix": "a message of another A2UI generation than its surface; no activity shows it",
+    "a2ui.version-mix": "a message of another A2UI generation than its surface; no activity shows it, deletions apart",
     "a2ui.no-surface": "a message about no surface cannot travel in a surface's activity; it went as RAW",
 }
 """What each code means."""

@@ -110,9 +110,19 @@ class Envelope:
     size: int = 0
 
     @property
+    def generation(self) -> str:
+        """Whose surfaces it can change; see `generation_of`."""
+        return generation_of(self.version)
+
+    @property
     def body(self) -> Mapping[str, Any]:
         """What the message key holds; empty where nothing was checked."""
         return {} if self.kind is None else self.message[self.kind]
+
+
+def generation_of(version: str) -> str:
+    """Return whose surfaces messages of a version can change: ``"v0.8"``, ``"v0.9"`` (v0.9.1, too) or ``"v1.0"``."""
+    return "v0.9" if version == "v0.9.1" else version
 
 
 def read_envelope(value: object, size: int = 0) -> Envelope | str:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from agui_pipeline.translators._line_scanner import LineScanner
-from agui_pipeline.translators._scan_items import BrokenRecord, OnBroken, ScanItem, Scanner, decode
+from agui_pipeline.translators._repair import Repair
+from agui_pipeline.translators._scan_items import BrokenRecord, OnBroken, Reason, ScanItem, Scanner, decode
 from agui_pipeline.translators._scanner import JSONScanner
 from agui_pipeline.translators.a2ui._envelope import Envelope
 from agui_pipeline.translators.a2ui._lines import LINE_WHITE, Line, LineJoiner
+from agui_pipeline.translators.a2ui._repairs import Repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,7 @@ class ReaderFactory:
         judge: The verdict on each record.
         on_broken: Gets what began as a record and is none, with the id of its message.
         on_dropped: Gets the number of characters of each piece of dropped prose.
+        repairs: Repairs what began as a record and is none.
     """
 
     def __init__(
@@ -248,6 +251,7 @@ class ReaderFactory:
         judge: Judge,
         on_broken: BrokenSink,
         on_dropped: Callable[[int], None],
+        repairs: Repairs,
     ) -> None:
         self._objects = framing == "objects"
         self._on_invalid = on_invalid
@@ -256,6 +260,7 @@ class ReaderFactory:
         self._judge = judge
         self._on_broken = on_broken
         self._on_dropped = on_dropped
+        self._repairs = repairs
 
     def __call__(self, message_id: str | None) -> Reader:
         """Return a reader for one message."""
@@ -263,22 +268,26 @@ class ReaderFactory:
         def on_broken(broken: BrokenRecord) -> None:
             self._on_broken(broken, message_id)
 
+        repair: Repair | None = None
+        if self._repairs.enabled:
+
+            def repair(text: str, reason: Reason) -> dict[str, Any] | None:
+                return self._repairs(text, reason, message_id)
+
+        if self._on_invalid == "text" and self._objects:
+            return _ObjectTextReader(lambda accept: self._scanner(on_broken, repair, accept), self._judge, message_id)
+        scanner = self._scanner(on_broken, repair)
         if self._on_invalid == "text":
-            if self._objects:
-                return _ObjectTextReader(
-                    lambda accept: JSONScanner(self._max_chars, self._max_depth, accept, on_broken=on_broken),
-                    self._judge,
-                    message_id,
-                )
-            return _TextReader(LineScanner(self._max_chars, on_broken=on_broken), self._judge, message_id)
-        scanner = self._scanner(on_broken)
+            return _TextReader(scanner, self._judge, message_id)
         if self._on_invalid == "raw":
             return _RawReader(scanner, self._judge, message_id, self._max_chars)
         if self._on_invalid == "error":
             return _ErrorReader(scanner, self._judge, message_id)
         return _DropReader(scanner, self._judge, message_id, self._on_dropped)
 
-    def _scanner(self, on_broken: OnBroken) -> Scanner:
+    def _scanner(
+        self, on_broken: OnBroken, repair: Repair | None, accept: Callable[[Any, str], bool] | None = None
+    ) -> Scanner:
         if self._objects:
-            return JSONScanner(self._max_chars, self._max_depth, on_broken=on_broken)
-        return LineScanner(self._max_chars, on_broken=on_broken)
+            return JSONScanner(self._max_chars, self._max_depth, accept, on_broken=on_broken, repair=repair)
+        return LineScanner(self._max_chars, on_broken=on_broken, repair=repair)

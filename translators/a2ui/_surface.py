@@ -6,11 +6,13 @@ Knows how each message changes a surface, and which earlier ones it makes superf
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Self, cast
 
 import orjson
 
-from agui_pipeline.translators.a2ui._envelope import Envelope
+from agui_pipeline.translators.a2ui._catalogs import catalog_named_by
+from agui_pipeline.translators.a2ui._envelope import CREATES, FALLBACK_VERSION, Envelope, read_envelope
 
 MAX_SURFACE_SIZE: Final = 4 * 1024 * 1024
 """Characters of JSON that one surface may come to. The TypeScript client gives up at 10 MB of one event."""
@@ -19,6 +21,9 @@ MAX_OPERATIONS: Final = 256
 """Operations that a v0.8 activity grows to before it is folded again."""
 
 Message = dict[str, Any]
+
+_EARLIER: Final = object()
+"""Marks what a run before this one did, as far as a store knows."""
 
 
 class _Datum:
@@ -36,6 +41,9 @@ class _Datum:
 class Surface:
     """One surface: how it was created, its components by id, and the data messages that still count.
 
+    Args:
+        generation: That of the first message about it; see `generation_of`.
+
     Attributes:
         activity_id: The message id of the activity that shows it, once it has been created.
         shown_in: The last run that showed it to a client; None where none did. Compared by identity.
@@ -46,23 +54,23 @@ class Surface:
         "_component_sizes",
         "_components",
         "_data",
+        "_grown",
         "_shown",
         "_unshown",
         "_update",
         "activity_id",
         "create",
-        "flat",
+        "generation",
         "shown_in",
         "size",
     )
 
-    def __init__(self, *, flat: bool) -> None:
+    def __init__(self, generation: str) -> None:
         self.activity_id: str | None = None
         self.shown_in: object = None
         self.size = 0
         self.create: Message | None = None
-        self.flat = flat
-        """Whether its messages are of v0.9 or later, whose components are flat objects."""
+        self.generation = generation
         self._components: dict[object, Any] = {}
         self._component_sizes: dict[object, int] = {}
         self._update: Message = {}
@@ -71,11 +79,83 @@ class Surface:
         self._shown: list[Message] = []
         self._unshown: list[Message] = []
         """v0.8: the operations of the last snapshot, and the data messages that came since."""
+        self._grown = 0
+        """v0.8: characters of the data messages among them."""
+
+    @classmethod
+    def replay(cls, records: Iterable[Mapping[str, Any]], max_messages: int) -> Self:
+        """Make a surface of what a store has kept of it. Records that nobody here wrote are skipped."""
+        surface = cls(FALLBACK_VERSION)
+        first = True
+        for record in records:
+            if "state" in record:
+                surface._restore(record["state"])
+            elif "activity" in record:
+                surface.activity_id = record["activity"]
+            elif "shown" in record:
+                surface.shown_in = _EARLIER
+                surface.snapshot(_EARLIER)
+            elif isinstance(envelope := read_envelope(record.get("message"), record.get("size", 0)), Envelope):
+                if first:
+                    surface.generation = envelope.generation
+                surface.apply(envelope, _EARLIER, max_messages)
+            first = False
+        return surface
+
+    def state(self) -> dict[str, Any]:
+        """Give the one record that says all about it."""
+        state = {
+            "generation": self.generation,
+            "activity": self.activity_id,
+            "seen": self.shown_in is not None,
+            "create": self.create,
+            "components": [[self._component_sizes[key], value] for key, value in self._components.items()],
+            "update": self._update,
+            "data": [[datum.path, datum.size, datum.message] for datum in self._data],
+            "shown": self._shown,
+            "unshown": self._unshown,
+            "grown": self._grown,
+            "size": self.size,
+        }
+        return {"state": state, "size": self.size}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.generation = state["generation"]
+        self.activity_id = state["activity"]
+        self.shown_in = _EARLIER if state["seen"] else None
+        self.create = state["create"]
+        for size, component in state["components"]:
+            key = _key_of(component)
+            self._components[key] = component
+            self._component_sizes[key] = size
+        self._update = state["update"]
+        self._data = [_Datum(message, path, _EARLIER, size) for path, size, message in state["data"]]
+        self._shown, self._unshown = list(state["shown"]), list(state["unshown"])
+        self._grown = state["grown"]
+        self.size = state["size"]
+
+    @property
+    def flat(self) -> bool:
+        """Whether its messages are of v0.9 or later, whose components are flat objects."""
+        return self.generation != FALLBACK_VERSION
 
     @property
     def complete(self) -> bool:
         """Whether a renderer has something to show: it was created and has components."""
         return self.create is not None and bool(self._components)
+
+    @property
+    def catalog_id(self) -> str | None:
+        """The catalog that it was created with; None where it named none, or was not created."""
+        for kind in CREATES:
+            if self.create is not None and kind in self.create:
+                return catalog_named_by(kind, self.create[kind])
+        return None
+
+    @property
+    def sends_data_model(self) -> bool:
+        """Whether it was created with `sendDataModel`."""
+        return self.create is not None and self.create.get("createSurface", {}).get("sendDataModel") is True
 
     @property
     def messages(self) -> int:
@@ -108,9 +188,11 @@ class Surface:
             return self._folded(run)
         head = self._head()
         grown = [*self._shown, *self._unshown]
-        appends = len(grown) <= MAX_OPERATIONS and len(self._shown) >= len(head)
+        fits = len(grown) <= MAX_OPERATIONS and self._grown <= MAX_SURFACE_SIZE
+        appends = fits and len(self._shown) >= len(head)
         if not (appends and all(_same(old, new) for old, new in zip(self._shown, head, strict=False))):
             grown = self._folded(None)
+            self._grown = sum(datum.size for datum in self._data)
         self._shown = grown
         self._unshown = []
         return grown
@@ -145,12 +227,12 @@ class Surface:
         kind = envelope.kind
         size = envelope.size
         if kind == "createSurface":
-            self._empty(flat=True)
+            self._empty(envelope.generation)
             self._put_create(envelope, run)
             return True, 0
         if kind == "beginRendering":
             if self.flat:
-                self._empty(flat=False)
+                self._empty(FALLBACK_VERSION)
             changed = not _same(self.create, envelope.message)
             self.size += size - _size_of(self.create)
             self.create = envelope.message
@@ -162,21 +244,22 @@ class Surface:
         changed = self._put_datum(_Datum(envelope.message, _path(body.get("path")), run, size))
         if not self.flat:
             self._unshown.append(envelope.message)
+            self._grown += size
             if len(self._unshown) > MAX_OPERATIONS:  # nobody shows it: the next snapshot is folded
-                self._shown, self._unshown = [], []
+                self._shown, self._unshown, self._grown = [], [], 0
         forgotten = 0
         while self.messages > max(max_messages, 3):  # created, components, and the newest data
             self.size -= self._data.pop(0).size
             forgotten += 1
         return changed, forgotten
 
-    def _empty(self, *, flat: bool) -> None:
+    def _empty(self, generation: str) -> None:
         self._components.clear()
         self._component_sizes.clear()
         self._data.clear()
-        self._shown, self._unshown = [], []
+        self._shown, self._unshown, self._grown = [], [], 0
         self.create = None
-        self.flat = flat
+        self.generation = generation
         self.size = 0
 
     def _put_create(self, envelope: Envelope, run: object) -> None:
@@ -197,10 +280,8 @@ class Surface:
         changed = False
         share = size // len(components)
         for component in components:
-            key: object = component.get("id") if isinstance(component, dict) else None
-            if not isinstance(key, str):
-                key = object()  # nothing will ever replace it
-            elif self.flat and "component" not in component and key in self._components:
+            key = _key_of(component)
+            if self.flat and key in self._components and "component" not in component:
                 # A v0.9 update may leave the type of a known component out.
                 known = self._components[key]
                 if "component" in known:
@@ -219,11 +300,16 @@ class Surface:
             (replaced if _replaces(new, old, flat=self.flat) else kept).append(old)
         # In v0.8 a message kept after the replaced one may have replaced the same map.
         last = len(replaced) == 1 and (self.flat or self._data[-1] is replaced[0])
-        if last and replaced[0].run is new.run and _same(replaced[0].message, new.message):
-            return False
+        repeated = last and replaced[0].run is new.run and _same(replaced[0].message, new.message)
         self.size += new.size - sum(old.size for old in replaced)
         self._data = [*kept, new]
-        return True
+        return not repeated
+
+
+def _key_of(component: object) -> object:
+    """Return what a component is replaced by: its id; one without is never replaced."""
+    key = component.get("id") if isinstance(component, dict) else None
+    return key if isinstance(key, str) else object()
 
 
 def _path(path: object) -> str:

@@ -14,15 +14,18 @@ from agui_pipeline.translators._base import Translator
 from agui_pipeline.translators._diagnostics import DiagnosticSink
 from agui_pipeline.translators._errors import SequenceError
 from agui_pipeline.translators._events import AnyEvent, Event
-from agui_pipeline.translators.a2ui._activity import RunSurfaces
 from agui_pipeline.translators.a2ui._codes import Reporter
 from agui_pipeline.translators.a2ui._delivery import Delivery
 from agui_pipeline.translators.a2ui._history import without_records
 from agui_pipeline.translators.a2ui._judge import Judge
-from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, subagent_of
+from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, stream_id, subagent_of
 from agui_pipeline.translators.a2ui._messages import Output, TextMessage
+from agui_pipeline.translators.a2ui._open_calls import OpenCalls, ToolCall
 from agui_pipeline.translators.a2ui._reader import Piece, Reader, ReaderFactory
+from agui_pipeline.translators.a2ui._repairs import Repairs
+from agui_pipeline.translators.a2ui._run_surfaces import RunSurfaces
 from agui_pipeline.translators.a2ui._settings import A2UISettings
+from agui_pipeline.translators.a2ui._tools import ToolReader
 
 _Handler: TypeAlias = Callable[[Event], Iterable[AnyEvent]]
 
@@ -46,9 +49,19 @@ class A2UITranslator(Translator):
         self._out = Output()
         self._report = report = Reporter(sink)
         registry = settings.registry
-        self._surfaces = None if registry is None else RunSurfaces(lambda: registry.thread(thread), report)
+        self._surfaces = None if registry is None else RunSurfaces(lambda: registry.thread(thread), settings, report)
         self._deliver = Delivery(settings, self._out, report, self._surfaces, thread_id=thread_id, run_id=run_id)
-        self._judge = Judge(settings.limits, report, validates=settings.validate == "envelope")
+        surfaces = self._surfaces
+        self._judge = Judge(
+            settings.limits,
+            report,
+            validates=settings.validate != "off",
+            versions=settings.versions,
+            mixes=surfaces is None,
+            validator=settings.validator,
+            catalog_of=None if surfaces is None else surfaces.catalog_of,
+        )
+        self._repairs = self._new_repairs(report)
         self._new_reader = ReaderFactory(
             framing=settings.framing,
             on_invalid=settings.on_invalid,
@@ -57,6 +70,7 @@ class A2UITranslator(Translator):
             judge=self._judge,
             on_broken=self._judge.broken,
             on_dropped=self._prose_dropped,
+            repairs=self._repairs,
         )
         self._reading: dict[str, _Handler] = {
             "TEXT_MESSAGE_START": self._text_start,
@@ -73,7 +87,10 @@ class A2UITranslator(Translator):
         # Both change while a run is over by a RUN_ERROR of ours.
         self._handlers = self._reading
         self._handle_other: _Handler = self._other
+        if settings.tools:
+            self._reading |= dict.fromkeys(("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"), self._tool_call)
         self._open: dict[str | None, TextMessage] = {}
+        self._calls = OpenCalls(settings.tools, settings.limits.max_message_bytes)
         self._lanes = Lanes()  # the source's chunk streams
         # What is reported at the end of a run.
         self._dropped: dict[str, int] = {}
@@ -121,7 +138,9 @@ class A2UITranslator(Translator):
             self._end_message(message, event)
         self._open.clear()
         for stream in self._lanes.close_all():
-            self._end_message(stream.message, event)
+            self._end_stream(stream, event)
+        for call in self._calls.end_all():
+            self._end_call(call, event)
 
     def _finish_run(self) -> None:
         """Report what is reported once a run, and forget the run."""
@@ -142,6 +161,7 @@ class A2UITranslator(Translator):
         self._deliver.failed = False
         self._handlers, self._handle_other = self._reading, self._other
         self._judge.restart()
+        self._repairs.restart()
         if self._surfaces is not None:
             self._surfaces.finish()
 
@@ -200,7 +220,7 @@ class A2UITranslator(Translator):
             self._out_of_order(event, id_, "no message: the first chunk of a stream needs a messageId")
         message = self._new_message(id_, event, lane, chunked=True)
         for closed in self._lanes.open(lane, Stream("text", id_, event, message)):
-            self._end_message(closed.message, event)
+            self._end_stream(closed, event)
         return self._ignore(event) if self._deliver.failed else self._read(message, event)
 
     def _read(self, message: TextMessage, event: Event) -> Iterable[AnyEvent]:
@@ -232,6 +252,9 @@ class A2UITranslator(Translator):
 
     def _send_pieces(self, message: TextMessage, pieces: list[Piece], event: Event | None) -> None:
         self._deliver.pieces(message, pieces, event)
+        self._stop_where_failed()
+
+    def _stop_where_failed(self) -> None:
         if self._deliver.failed:
             self._handlers, self._handle_other = {"RUN_STARTED": self._run_started}, self._ignore
 
@@ -285,7 +308,7 @@ class A2UITranslator(Translator):
             return self._ignore(event)
         if self._passes(event):
             # Where prose is shown as text, the history must agree with it.
-            shown, count = without_records(event, self._new_history_reader) if self._texts else (event, 0)
+            shown, count = without_records(event, self._history_readers()) if self._texts else (event, 0)
             if count:
                 text = (
                     "A2UI messages in the text of a MESSAGES_SNAPSHOT were left out: they travel as they are streamed"
@@ -294,10 +317,14 @@ class A2UITranslator(Translator):
             self._out.add(shown)
         return self._out.take()
 
-    def _new_history_reader(self, message_id: str | None) -> Reader:
-        """Return a reader that reports nothing: what it reads was read, and reported on, when it was streamed."""
+    def _history_readers(self) -> Callable[[str | None], Reader]:
+        """Return what makes readers that report nothing: what they read was reported on when it was streamed.
+
+        Nor are catalogs asked again: a history may be long.
+        """
         settings = self._settings
-        judge = Judge(settings.limits, Reporter(lambda _diagnostic: None), validates=settings.validate == "envelope")
+        nobody = Reporter(lambda _diagnostic: None)
+        judge = Judge(settings.limits, nobody, validates=settings.validate != "off", versions=settings.versions)
         make = ReaderFactory(
             framing=settings.framing,
             on_invalid="text",
@@ -306,8 +333,18 @@ class A2UITranslator(Translator):
             judge=judge,
             on_broken=lambda _broken, _id: None,
             on_dropped=lambda _size: None,
+            repairs=self._new_repairs(nobody),
         )
-        return make(message_id)
+
+        def new_reader(message_id: str | None) -> Reader:
+            judge.restart()
+            return make(message_id)
+
+        return new_reader
+
+    def _new_repairs(self, report: Reporter) -> Repairs:
+        settings = self._settings
+        return Repairs(settings.repairer, settings.limits, report, validates=settings.validate != "off")
 
     def _other_chunk(self, event: Event) -> Iterable[AnyEvent]:
         lane, stream = self._lanes.continued_by(event)
@@ -315,7 +352,41 @@ class A2UITranslator(Translator):
             return self._ignore(event)
         if self._passes(event):
             self._out.add_chunk(event, event if stream is None else stream.opener, lane)
+        if self._settings.tools and event.type == "TOOL_CALL_CHUNK":
+            id_ = stream_id(event, event.type) if stream is None else stream.id
+            self._calls.take(event, id_, opens=stream is None)
         return self._out.take()
+
+    # Tool calls that carry A2UI
+
+    def _tool_call(self, event: Event) -> Iterable[AnyEvent]:
+        if self._lanes.streams and not self._close_streams(event):
+            return self._ignore(event)
+        if self._passes(event):
+            self._out.add(event)
+        id_ = getattr(event, "tool_call_id", None)
+        if isinstance(id_, str):
+            self._calls.take(event, id_, opens=event.type == "TOOL_CALL_START")
+            if event.type == "TOOL_CALL_END":
+                self._end_call(self._calls.end(id_), event)
+        return self._out.take()
+
+    def _end_call(self, call: ToolCall | None, event: Event | None) -> None:
+        """Send on what the arguments of a call hold."""
+        if call is not None and not self._deliver.failed:
+            settings, surfaces = self._settings, self._surfaces
+            reader = ToolReader(
+                judge=self._judge,
+                repairs=self._repairs,
+                report=self._report,
+                on_invalid=settings.on_invalid,
+                max_chars=settings.limits.max_message_bytes,
+                max_depth=settings.limits.max_depth,
+                catalog=settings.tool_catalog,
+                exists=lambda surface_id: surfaces is not None and surfaces.exists(surface_id),
+            )
+            self._deliver.call_pieces(call, reader.read(call), event)
+            self._stop_where_failed()
 
     def _passes(self, event: Event) -> bool:
         """Say whether an event that is no text passes; count it if it does not."""
@@ -336,8 +407,13 @@ class A2UITranslator(Translator):
     def _close_streams(self, event: Event) -> bool:
         """Send on what the chunk streams still hold that this event ends. Says whether the run goes on."""
         for stream in self._lanes.take(event):
-            self._end_message(stream.message, event)
+            self._end_stream(stream, event)
         return not self._deliver.failed
+
+    def _end_stream(self, stream: Stream, event: Event | None) -> None:
+        if stream.kind == "tool":
+            self._end_call(self._calls.end(stream.id), event)
+        self._end_message(stream.message, event)
 
     # Diagnostics
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from agui_pipeline.translators._events import AnyEvent, replace
-from agui_pipeline.translators._owners import field_of
+from agui_pipeline.translators._owners import Owners, field_of, owner_of
 from agui_pipeline.translators.agui_versions._messages import READS_INPUT
 from agui_pipeline.translators.agui_versions._rule import Rule, Setting, text_field
 from agui_pipeline.translators.agui_versions._version import Version
+from agui_pipeline.translators.lifecycle import TEXT
 
 _FINDS_TEXTS: Final = Version(0, 0, 44)
 """The first version to which a text's id that it knows is that text."""
@@ -81,6 +82,8 @@ class TextIds(Rule):
         self._known = Known(setting)
         self._now: dict[Any, str] = {}
         self._numbers: dict[str, int] = {}
+        self._owners = Owners()
+        self._owners.seed(setting.messages, restate=False)
 
     def feed(self, event: AnyEvent) -> Iterable[AnyEvent]:
         known = self._known
@@ -98,12 +101,17 @@ class TextIds(Rule):
             known.see(event)
         else:
             known.see(event)
+            if event.type == "MESSAGES_SNAPSHOT":
+                self._owners.seed(field_of(event, "messages", "messages"), restate=True)
         return (event,)
 
     def _started(self, event: AnyEvent) -> AnyEvent:
         id = _message_id(event)
         self._now.pop(id, None)
-        if id is None or id not in self._known:
+        if id is None:
+            return event
+        self._owners.open(TEXT, id, owner_of(event), None)
+        if id not in self._known:
             return event
         # Never the same one twice, though a snapshot makes the client forget it: newer ones remember whose it was.
         number = self._numbers.get(id, 1) + 1
@@ -112,7 +120,8 @@ class TextIds(Rule):
         self._numbers[id] = number
         self._losses.note("legacy.text-id", event.type)
         self._now[id] = f"{id}~{number}"
-        return replace(event, message_id=self._now[id])
+        # What follows may name the owner, who was known by the id.
+        return replace(event, message_id=self._now[id], subagent_run_id=self._owners.get(TEXT, id))
 
 
 class Parents(Rule):

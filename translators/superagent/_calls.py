@@ -141,6 +141,11 @@ class Calls:
         text = _result_text(content)
         yield ToolResult(call.name, text, call.id, failed, (call.error or text or "error") if failed else None)
 
+    def begun(self, id: str) -> bool:
+        """Whether a call began in this run."""
+        call = self._calls.get(id)
+        return call is not None and call.started
+
     def forget(self) -> None:
         """Forget all but the names: another run may use the same ids."""
         self._calls = {id: _Call(id, call.name) for id, call in self._calls.items()}

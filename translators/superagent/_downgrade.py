@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from ag_ui.core import RunAgentInput
+
 from agui_pipeline.translators._base import Translator
 from agui_pipeline.translators._diagnostics import DiagnosticSink
 from agui_pipeline.translators._errors import ConfigurationError
@@ -26,6 +28,7 @@ def downgrade(
     clock: Callable[[], float],
     tool_call_updates: bool = False,
     agent_id: str | None = None,
+    input: RunAgentInput | None = None,
 ) -> Translator:
     """Return a translator of one run whose `feed`, `flush` and `fail` give `SSEFrame`s in place of events.
 
@@ -44,6 +47,8 @@ def downgrade(
         tool_call_updates: Whether the outcome of a tool call is another ``tool_call`` frame before its result. Clients
             that append each would show the call twice. The flat dialect has no status: there it changes nothing.
         agent_id: The main agent's name, in ``progress`` and ``agent_switch``.
+        input: The run's input. Its messages name the tools of calls that were made in another run, and tell what in a
+            MESSAGES_SNAPSHOT is new.
 
     Raises:
         ConfigurationError: There is no such dialect.
@@ -57,7 +62,7 @@ def downgrade(
     """
     if dialect not in DIALECTS:
         raise ConfigurationError(f"dialect={dialect!r}: must be one of {', '.join(map(repr, DIALECTS))}")
-    return SuperagentDowngrade(dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id)
+    return SuperagentDowngrade(dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id, input=input)
 
 
 class SuperagentDowngrade(Translator):
@@ -71,6 +76,7 @@ class SuperagentDowngrade(Translator):
         *,
         tool_call_updates: bool,
         agent_id: str | None,
+        input: RunAgentInput | None,
     ) -> None:
         self._clock = clock
         self._ended_at: Any = None  # the timestamp of the terminal event, which is that of done
@@ -82,6 +88,7 @@ class SuperagentDowngrade(Translator):
             agent=agent_id or MAIN_AGENT,
             fences=self._writer.fences,
             updates=tool_call_updates and self._writer.updates,
+            messages=field_of(input, "messages", "messages"),
         )
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:

@@ -37,13 +37,13 @@ def interrupt_fields(interrupt: Any) -> list[dict[str, Any]]:
     schema = field_of(interrupt, "response_schema", "responseSchema")
     if not isinstance(schema, Mapping):
         return [dict(CONFIRM)]
-    root, schema = schema, _resolved(schema, schema)
+    root, schema = schema, resolved(schema, schema)
     properties = schema.get("properties")
     if isinstance(properties, Mapping) and properties:
         required = schema.get("required")
         needed = required if isinstance(required, list | tuple) else ()
         return [
-            _field(str(name), _resolved(value, root), required=name in needed) for name, value in properties.items()
+            _field(str(name), resolved(value, root), required=name in needed) for name, value in properties.items()
         ]
     if _types(schema) - {"object", "null"} or _options(schema) is not None:
         return [_field(ANSWER, schema, required=True)]
@@ -83,7 +83,7 @@ _FARTHEST: Final = 8
 """Steps from a property to what describes it; a schema can lead in a circle."""
 
 
-def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what describes a value: behind a reference within the schema, or the alternative to null.
 
     Programs write such for enumerations and for what may be missing. What stands beside it, such as a title, wins.

@@ -18,6 +18,7 @@ from agui_pipeline.translators._upgrade_interrupts import CUSTOM_NAME, Interrupt
 from agui_pipeline.translators.superagent._activities import Activities
 from agui_pipeline.translators.superagent._calls import Calls
 from agui_pipeline.translators.superagent._fields import text_of
+from agui_pipeline.translators.superagent._history import History, ids_of
 from agui_pipeline.translators.superagent._interrupts import NEEDS_INPUT, interrupt_fields
 from agui_pipeline.translators.superagent._losses import Losses
 from agui_pipeline.translators.superagent._meanings import (
@@ -56,12 +57,13 @@ class Reader:
         agent: The name of the main agent.
         fences: Whether code in text is told apart.
         updates: Whether the outcome of a tool call is told before its result.
+        messages: Those of the input, which are no news.
 
     Attributes:
         over: Whether the last run has had its terminal event.
     """
 
-    def __init__(self, losses: Losses, *, agent: str, fences: bool, updates: bool) -> None:
+    def __init__(self, losses: Losses, *, agent: str, fences: bool, updates: bool, messages: Any) -> None:
         self.over = False
         self._losses = losses
         self._agent = agent
@@ -69,10 +71,12 @@ class Reader:
         self._lanes: ChunkLanes | None = None  # once there was a chunk
         self._texts = Texts(fences=fences)
         self._calls = Calls(lambda code, call_id: losses.say(code, id=call_id), updates=updates)
+        self._history = History()
         self._activities = Activities(lambda activity_id: losses.say("patch", "ACTIVITY_DELTA", id=activity_id))
         self._subagents: dict[str, _Subagent] = {}
         self._steps = 0
         self._asked = Interrupts(map("interrupt-{}".format, count()).__next__)  # the dialects have no ids
+        self._remember(messages)
 
     def read(self, event: AnyEvent) -> list[Meaning]:
         """Take one event; give what it means, in order. Never raises on what a field holds."""
@@ -107,6 +111,25 @@ class Reader:
         """Give all that is held, at the end of a run."""
         found += self._texts.end_all()
         found += self._calls.close_all()
+        self._tell_news(found)
+
+    def _tell_news(self, found: list[Meaning]) -> None:
+        """Give the text of messages that only a snapshot had."""
+        messages, certain = self._history.take()
+        said = self._texts.said() if messages else set()
+        for message in messages:
+            id, content = text_of(message, "id", "id"), field_of(message, "content", "content")
+            calls = field_of(message, "tool_calls", "toolCalls")
+            known = calls if isinstance(calls, list | tuple) else ()
+            lost = not all(self._calls.begun(text_of(call, "id", "id")) for call in known)
+            text = content if isinstance(content, str) else None
+            # Some agents keep what they streamed under another id.
+            fresh = content and id not in self._texts.ids and (text is None or text.strip() not in said)
+            if fresh and certain and text:
+                found += self._texts.say(id, text)
+                found += self._texts.end(id)
+            if lost or (fresh and not (certain and text)):
+                self._losses.say("lost", "MESSAGES_SNAPSHOT", id=id)
 
     # Text and reasoning.
 
@@ -197,19 +220,25 @@ class Reader:
         found += self._calls.result(id, content, is_error=None if said is None else bool(said))
 
     def _messages_snapshot(self, event: AnyEvent, found: list[Meaning]) -> None:
-        self._losses.say("lost", "MESSAGES_SNAPSHOT")
-        found += self._calls.snapshot(field_of(event, "messages", "messages"))
+        messages = field_of(event, "messages", "messages")
+        found += self._calls.snapshot(messages)
+        self._history.snapshot(messages if isinstance(messages, list | tuple) else ())
 
     def _run_started(self, event: AnyEvent, found: list[Meaning]) -> None:
         del found
         if self.over:  # another run: its ids may be those of the first one
             self.over = False
+            self._history.remember(self._texts.ids)
             self._texts.forget()
             self._calls.forget()
             self._subagents.clear()
             self._asked.forget()
             self._steps = 0
-        self._calls.remember(field_of(field_of(event, "input", "input"), "messages", "messages"))
+        self._remember(field_of(field_of(event, "input", "input"), "messages", "messages"))
+
+    def _remember(self, messages: Any) -> None:
+        """Take messages from before the run."""
+        self._history.remember(ids_of(self._calls.remember(messages)))
 
     # Progress and agents.
 
@@ -264,13 +293,18 @@ class Reader:
             self._losses.say("lost", "CUSTOM")
 
     def _run_finished(self, event: AnyEvent, found: list[Meaning]) -> None:
-        outcome = field_of(event, "outcome", "outcome") or self._asked.outcome()
+        told = field_of(event, "outcome", "outcome")
+        outcome = told or self._asked.outcome()
         kind = field_of(outcome, "type", "type") if outcome is not None else None
         self._settle_all(found)
         self.over = True
         if kind == "interrupt":
             interrupts = field_of(outcome, "interrupts", "interrupts")
-            found += map(_interrupt, interrupts if isinstance(interrupts, list | tuple) else ())
+            for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
+                found.append(_interrupt(interrupt))
+                for name, wire_name in _PLACELESS if told else ():
+                    if field_of(interrupt, name, wire_name) is not None:
+                        self._losses.say("lost", "RUN_FINISHED", f"outcome.interrupts.{wire_name}")
         elif kind == "cancelled":
             found.append(Error(CANCELLED, ENDINGS[CANCELLED]))
         elif outcome is not None and field_of(outcome, "pending_tool_call_ids", "pendingToolCallIds"):
@@ -300,6 +334,10 @@ _TOKENS: Final = (
     ("prompt_tokens", "input_tokens", "inputTokens"),
     ("completion_tokens", "output_tokens", "outputTokens"),
 )
+
+
+_PLACELESS: Final = (("tool_call_id", "toolCallId"), ("expires_at", "expiresAt"), ("metadata", "metadata"))
+"""What programs would read of an interrupt, and no dialect has a place for."""
 
 
 def _interrupt(interrupt: Any) -> Interrupt:
@@ -368,8 +406,9 @@ READS: Final[Mapping[str, Row]] = {
     "SUBAGENT_ERROR": Row(Reader._subagent_ended, ("error", "agent_switch"), "its message; then back to its parent"),
     "MESSAGES_SNAPSHOT": Row(
         Reader._messages_snapshot,
-        ("tool_result",),
-        "of calls of this run that had none; names and errors of calls are kept; the rest is lost",
+        ("tool_result", "text", "code_block"),
+        "results of calls of this run that had none; at the end of the run, the agent's text that was not streamed and "
+        "stands behind the input's messages; names and errors of calls are kept",
     ),
     "CUSTOM": Row(Reader._custom, (), "lost, except `on_interrupt`: an `interrupt` at the end of the run"),
     "RUN_FINISHED": Row(

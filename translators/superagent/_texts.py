@@ -5,7 +5,7 @@ Knows which pieces belong together and what is held of each. Does not know event
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from agui_pipeline.translators.superagent._fences import Fences, Piece
 from agui_pipeline.translators.superagent._halves import Halves
@@ -13,14 +13,15 @@ from agui_pipeline.translators.superagent._meanings import Code, Meaning, Text, 
 
 
 class _Message:
-    """One message that streams. `muted`: nobody shall hear it."""
+    """One message that streams. `muted`: nobody shall hear it. `said`: its pieces."""
 
-    __slots__ = ("fences", "halves", "muted")
+    __slots__ = ("fences", "halves", "muted", "said")
 
     def __init__(self) -> None:
         self.fences = Fences()
         self.halves = Halves()
         self.muted = False
+        self.said: list[str] = []
 
 
 class Texts:
@@ -46,6 +47,7 @@ class Texts:
     def say(self, id: str, delta: str) -> list[Meaning]:
         """Take a piece of a message; give what is decided."""
         message = self._message(id)
+        message.said.append(delta)
         whole = "" if message.muted else message.halves.feed(delta)
         return self._told(id, message, whole) if whole else []
 
@@ -68,6 +70,15 @@ class Texts:
         halves = self._thoughts.get(id)
         half = "" if halves is None else halves.flush()
         return [Thinking(half, id)] if half else []
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The messages that have come."""
+        return self._messages.keys()
+
+    def said(self) -> set[str]:
+        """Return what each message has said, without white space around it."""
+        return {"".join(message.said).strip() for message in self._messages.values()}
 
     def end_all(self) -> list[Meaning]:
         """Take the end of the run; give all that is held."""

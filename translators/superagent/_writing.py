@@ -134,8 +134,8 @@ WRITERS: Final[Mapping[str, type[Writer]]] = {
 """The writer of each dialect, by its name."""
 
 # What a reader that knows tokens from JSON by their looks would take for something else: a line of a token (readers by
-# line see each alone), or all of it.
-_MISTAKEN: Final = re.compile(r"^[ \t]*(?:\{[{ \t]*(?=[^\n]*\}[ \t]*$)|\[DONE(?=\][ \t]*$))", re.MULTILINE)
+# line see each alone), or all of it. The possessive quantifiers keep a line of braces linear.
+_MISTAKEN: Final = re.compile(r"^[ \t]*+(?:\{[{ \t]*+(?=[^\n]*\}[ \t]*$)|\[DONE(?=\][ \t]*$))", re.MULTILINE)
 _OPENS_OBJECT: Final = re.compile(r"\s*\{[{\s]*")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agui_pipeline.middleware.a2ui import A2UIMiddleware
 from agui_pipeline.translators import Diagnostic
-from agui_pipeline.translators.a2ui import A2UILimits, SurfaceRegistry
+from agui_pipeline.translators.a2ui import A2UILimits, SurfaceRegistry, _surface
 from agui_pipeline.translators.a2ui._surface import MAX_OPERATIONS
 from tests.translators.a2ui.streams import (
     BEGIN,
@@ -194,6 +194,16 @@ def test_a_v08_snapshot_is_folded_where_components_change_or_it_grows_too_long()
     assert sizes.count(3) == 2  # folded twice: create, components, the data that counts
 
 
+def test_and_where_it_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The TypeScript client gives up at 10 MB of one event."""
+    monkeypatch.setattr(_surface, "MAX_SURFACE_SIZE", 10_000)
+    thread = Thread()
+    thread.run(UPDATE, BEGIN)
+    snapshots = thread.run(*(v08_data("/f", "a", value=str(n) * 500) for n in range(100)))
+    assert max(len(json.dumps(snapshot)) for snapshot in snapshots) < 12_500
+    assert max(len(shown(snapshot)) for snapshot in snapshots) > 5
+
+
 def test_v10_may_create_a_surface_whole() -> None:
     whole = create(version="v1.0", components=[{"id": "root", "component": "Text"}], dataModel={"a": 1})
     root = {
@@ -223,15 +233,13 @@ def test_a_surface_that_was_never_shown_need_not_be_deleted() -> None:
 def test_deleting_what_nobody_knows_is_reported() -> None:
     result = one(delete())
     assert result.codes == ["a2ui.surface-unknown"]
-    assert result.detail("a2ui.surface-unknown") == {"surface_id": "s"}
+    assert result.detail("a2ui.surface-unknown") == {"surface_id": "s", "kind": "deleteSurface"}
 
 
 @pytest.mark.parametrize(
     ("messages", "lacks"),
     [
         ([create(), data(1)], "components"),
-        ([components(), data(1)], "a createSurface or beginRendering"),
-        ([data(1)], "a createSurface or beginRendering"),
         ([BEGIN, DATA], "components"),
         ([UPDATE], "a createSurface or beginRendering"),
     ],
@@ -241,6 +249,14 @@ def test_what_could_not_be_shown_is_reported_at_the_end_of_the_run(messages: lis
     assert result.events == run_of()
     assert result.codes == ["a2ui.surface-incomplete"]
     assert result.detail("a2ui.surface-incomplete") == {"surface_id": "s", "lacks": lacks}
+
+
+def test_an_update_before_its_create_is_reported_at_once_and_once() -> None:
+    """From v0.9 on the renderers take none; in v0.8 components and data may come first."""
+    result = one(components(), data(1), data(2))
+    assert result.events == run_of()
+    assert result.codes == ["a2ui.surface-unknown"]
+    assert result.detail("a2ui.surface-unknown") == {"surface_id": "s", "kind": "updateComponents"}
 
 
 def test_the_next_run_may_complete_it() -> None:

@@ -96,9 +96,9 @@ def test_what_is_just_within_every_limit_passes(framing: str) -> None:
 
 
 def test_exactly_the_limit_of_bytes_passes() -> None:
-    text = json.dumps(DELETE, ensure_ascii=False)
+    text = json.dumps(delete())
     exact = A2UILimits(max_message_bytes=len(text))
-    assert translate(run_of(*message(text)), limits=exact, carrier="custom").events == run_of(custom(DELETE))
+    assert translate(run_of(*message(text)), limits=exact, carrier="custom").events == run_of(custom(delete()))
     less = A2UILimits(max_message_bytes=len(text) - 1)
     assert translate(run_of(*message(text)), limits=less, on_invalid="drop").codes[0] == "a2ui.limit"
 

@@ -268,8 +268,8 @@ def test_white_space_is_no_error() -> None:
 
 
 def test_valid_messages_travel_by_their_carrier_all_the_same() -> None:
-    assert translate(run_of(*message(lines(BEGIN))), on_invalid="error", carrier="custom").events == run_of(
-        custom(BEGIN)
+    assert translate(run_of(*message(lines(create()))), on_invalid="error", carrier="custom").events == run_of(
+        custom(create())
     )
 
 

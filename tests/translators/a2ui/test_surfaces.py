@@ -56,9 +56,9 @@ def test_it_gives_the_messages_that_rebuild_a_surface() -> None:
 @pytest.mark.parametrize("carrier", ["raw", "custom"])
 def test_a_registry_that_is_given_follows_every_carrier(carrier: str) -> None:
     registry = SurfaceRegistry()
-    assert say(registry, BEGIN, UPDATE, DATA, carrier=carrier) == []
+    assert say(registry, BEGIN, UPDATE, DATA, carrier=carrier, versions=["v0.8"]) == []
     assert registry.messages_for("t", "s") == (BEGIN, UPDATE, DATA)
-    say(registry, {"deleteSurface": {"surfaceId": "s"}}, carrier=carrier)
+    say(registry, {"deleteSurface": {"surfaceId": "s"}}, carrier=carrier, versions=["v0.8"])
     assert registry.messages_for("t", "s") == ()
 
 
@@ -180,7 +180,8 @@ def test_a_surface_is_never_larger_than_a_client_can_take() -> None:
 def test_that_is_reported() -> None:
     registry = SurfaceRegistry()
     say(registry, *form())
-    surface = registry.thread("t").get("s")
+    thread = registry.thread("t")
+    surface = thread.get("s")
     assert surface is not None
     surface.size = MAX_SURFACE_SIZE
     (diagnostic,) = say(registry, data(1))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agui_pipeline.translators import AnyEvent, decode_event, typed
+from agui_pipeline.translators.a2ui import VERSIONS
 from tests.translators.a2ui.streams import (
     BEGIN,
     DELETE,
@@ -27,7 +28,7 @@ from tests.translators.a2ui.streams import (
     translate,
 )
 
-CHAT: dict[str, Any] = {"carrier": "custom", "on_invalid": "text", "pass_through": "all"}
+CHAT: dict[str, Any] = {"carrier": "custom", "on_invalid": "text", "pass_through": "all", "versions": VERSIONS}
 RECORD = json.dumps(BEGIN)
 
 

@@ -13,7 +13,7 @@ from ag_ui import core
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_pipeline.translators import ConfigurationError, SSEDecoder, decode_event, encode_event, encode_sse
+from agui_pipeline.translators import ConfigurationError, SSEDecoder, decode_event, encode_event, encode_sse, run_input
 from agui_pipeline.translators._events import EVENT_CLASSES
 from agui_pipeline.translators._guard import GuardTranslator
 from agui_pipeline.translators.superagent import COMPATIBLE, ENVELOPED, FLAT, downgrade
@@ -298,11 +298,71 @@ def test_whether_a_result_is_an_error_and_whose_it_is(events: list[Wire], is_err
 
 def test_an_error_that_is_known_too_late_is_said_to_be() -> None:
     down = run(ENVELOPED, *call(), result("r"), snapshot(CALLED, FAILED))
-    assert down.codes == ["superagent.lost", "superagent.late-error"]
+    assert down.codes == ["superagent.late-error"]
 
 
 def test_results_of_the_history_are_not_told_again() -> None:
     assert run(ENVELOPED, snapshot(CALLED, FAILED)).kinds == ["done"]
+
+
+# What only a snapshot has.
+
+ASKED = {"id": "u", "role": "user", "content": "hello"}
+ANSWERED = {"id": "m", "role": "assistant", "content": "a\n```py\nx\n```\n"}
+WITH_ASKED = run_input(messages=[ASKED])
+
+
+@pytest.mark.parametrize("last", [FINISH, {"type": "RUN_ERROR", "message": "m"}, None])
+def test_an_answer_that_was_not_streamed_is_told_at_the_end_of_the_run(last: Wire | None) -> None:
+    shown = [START, *call(), snapshot(ASKED), snapshot({"id": "0", "role": "assistant", "content": "old"}, ASKED, ANSWERED)]
+    down = Down(ENVELOPED, [*shown, result("r"), *([last] if last else [])], input=WITH_ASKED)
+    assert down.of("text") == [{"content": "a\n", "delta": "a\n"}]
+    assert down.of("code_block") == [{"language": "py", "code": "x\n", "delta": "x\n"}]
+    assert down.kinds[:4] == ["tool_call", "tool_result", "text", "code_block"]
+    assert "superagent.lost" not in down.codes
+    events = [{**START, "input": {"messages": [ASKED]}}, *shown[1:], FINISH]
+    assert joined(FLAT, Down(FLAT, events), "text") == "a\n"
+
+
+@pytest.mark.parametrize(
+    ("streamed", "shown", "text_", "lost"),
+    [
+        ([*message("a")], [ASKED, {**ANSWERED, "content": "a"}], "a", False),
+        ([*message("a ", id="other")], [ASKED, {**ANSWERED, "content": "a"}], "a ", False),
+        ([], [ASKED, ANSWERED | {"content": "a"}, ANSWERED | {"id": "n", "content": "b"}], "ab", False),
+        ([], [ANSWERED], "", True),
+        ([], [ANSWERED, ASKED], "", False),
+        ([*message(id="m")], [ANSWERED | {"content": ""}], "", False),
+        ([], [ASKED, ANSWERED | {"content": [{"type": "text"}]}], "", True),
+        ([*call()], [ASKED, CALLED], "", False),
+        ([], [ASKED, CALLED], "", True),
+        ([], [ASKED, CALLED | {"content": "a"}], "a", True),
+        ([], [ASKED, {"id": "v", "role": "user", "content": "a"}, 5, None, {}], "", False),
+        ([], "odd", "", False),
+    ],
+)
+def test_of_a_snapshot_only_what_is_new_is_told_and_only_what_is_lost_is_said(
+    streamed: list[Wire], shown: Any, text_: str, lost: bool
+) -> None:
+    events = [*streamed, {"type": "MESSAGES_SNAPSHOT", "messages": shown}]
+    down = run(COMPATIBLE, *events, input=WITH_ASKED)
+    assert joined(COMPATIBLE, down, "text") == text_
+    assert [(loss.code, loss.event_type) for loss in down.diagnostics] == (
+        [("superagent.lost", "MESSAGES_SNAPSHOT")] if lost else []
+    )
+
+
+def test_what_one_run_told_is_no_news_in_the_next() -> None:
+    first = [START, *message("a", id="m"), FINISH]
+    shown = snapshot(ASKED, {**ANSWERED, "content": "a"}, {"id": "v", "role": "user"}, ANSWERED | {"id": "n", "content": "b"})
+    down = Down(FLAT, [*first, START, shown, FINISH, START, shown, FINISH], input=WITH_ASKED)
+    assert joined(FLAT, down, "text") == "ab"
+    assert down.codes == []
+
+
+def test_the_tool_of_a_call_of_another_run_is_known_from_the_input() -> None:
+    down = run(FLAT, result("r"), input=run_input(messages=[CALLED]))
+    assert down.of("tool_result") == [{"name": "f", "output": "r"}]
 
 
 # Progress and agents.
@@ -571,7 +631,7 @@ def test_nothing_that_is_held_is_lost_though_it_came_too_late() -> None:
         {"type": "STATE_DELTA", "delta": []},
         {"type": "RAW", "event": 1},
         {"type": "CUSTOM", "name": "n", "value": 1},
-        {"type": "MESSAGES_SNAPSHOT", "messages": []},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "1", "role": "assistant", "content": "b"}]},
         {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "m", "encryptedValue": "v"},
         {"type": "OF_NEXT_YEAR", "value": 1},
         activity({"a": 1}),
@@ -600,6 +660,10 @@ def test_what_has_no_frame_is_said_once(dialect: str, event: Wire) -> None:
             FLAT,
             [interrupted({"id": "i", "reason": "r", "responseSchema": {"type": "boolean"}})],
             "RUN_FINISHED.outcome.interrupts.responseSchema",
+        ),
+        *(
+            (ENVELOPED, [interrupted({"id": "i", "reason": "r", name: value})], f"RUN_FINISHED.outcome.interrupts.{name}")
+            for name, value in (("toolCallId", "c"), ("expiresAt", "2030-01-01T00:00:00Z"), ("metadata", {"a": 1}))
         ),
         (COMPATIBLE, [{**FINISH, "usage": [{"inputTokens": 1}]}], "RUN_FINISHED.usage"),
     ],
@@ -709,6 +773,28 @@ def legal(data: st.DataObject) -> tuple[list[Wire], str, str]:
     return events, said, thought_
 
 
+def in_order(events: list[Wire]) -> list[str]:
+    """What a stream says, one behind the other, as far as it is told at once."""
+    out: list[str] = []
+    for event in events:
+        name = event["type"]
+        if event.get("delta") and name.startswith(("TEXT_MESSAGE", "REASONING_MESSAGE", "THINKING_TEXT")):
+            out.append(event["delta"][:-1])
+        elif name in ("STEP_STARTED", "RUN_ERROR"):
+            out.append("progress" if name == "STEP_STARTED" else "error")
+    return out
+
+
+def told_in_order(dialect: str, down: Down) -> list[str]:
+    out: list[str] = []
+    for kind, data in down.said:
+        if kind in ("text", "code_block", "thinking"):
+            out += delta_of(dialect, kind, data).split("\n")[:-1]
+        elif kind == "error" or (kind == "progress" and not data["total"]):
+            out.append(kind)
+    return out
+
+
 @given(st.data())
 def test_any_legal_stream_ends_in_one_done_keeps_order_and_joins_to_the_same_text(data: st.DataObject) -> None:
     events, said, thought_ = legal(data)
@@ -718,11 +804,7 @@ def test_any_legal_stream_ends_in_one_done_keeps_order_and_joins_to_the_same_tex
         assert down.kinds.count("done") == 1
         assert joined(dialect, down, "text", "code_block") == said
         assert joined(dialect, down, "thinking") == thought_
-        mixed = [
-            delta_of(dialect, kind, data_) for kind, data_ in down.said if kind in ("text", "code_block", "thinking")
-        ]
-        numbers = [int(line[1:]) for line in "".join(mixed).split("\n") if line]
-        assert numbers == sorted(numbers)
+        assert told_in_order(dialect, down) == in_order(events)
         if dialect == ENVELOPED and len([event for event in events if event["type"] == "RUN_STARTED"]) == 1:
             ids = [call_["id"] for call_ in down.of("tool_call")]
             assert len(ids) == len(set(ids))
@@ -746,6 +828,14 @@ def test_any_text_comes_out_whole_in_the_compatible_dialect(deltas: list[str]) -
     assert got.replace("\n", "") == whole.replace("\n", "").replace("\r", "")
     if "\r" not in whole:
         assert got == whole
+
+
+@pytest.mark.parametrize("unit", ["{", "{ }", "} ", " ", "\n", "[DONE", "`", "{\n"])
+def test_what_looks_odd_takes_no_longer_than_other_text(unit: str) -> None:
+    """Searched again from each brace, the first of these would take minutes."""
+    whole = f"{{{unit * (600_000 // len(unit))}x"
+    for dialect in DIALECTS:
+        assert joined(dialect, run(dialect, text(whole)), "text") == whole
 
 
 def test_a_megabyte_in_one_record_passes() -> None:

@@ -140,16 +140,17 @@ def runs(draw: st.DrawFn) -> list[Wire]:
     for number in range(draw(st.integers(0, 5))):
         match draw(st.sampled_from(("message", "message", "thought", "call", "step", "subagent"))):
             case "message":
-                events += message(*draw(WORDS), id=f"m{number}")
+                # Only one dialect says where a message begins: in the others two that share a line are one text.
+                events += message(*draw(WORDS), "\n", id=f"m{number}")
             case "thought":
                 events += thought(*filter(None, draw(WORDS)), id=f"q{number}")
             case "call":
-                arguments, name = draw(ARGUMENTS), draw(st.sampled_from("fg"))
-                events += call(arguments, id=f"c{number}", name=name)
-                failed = draw(st.booleans())
-                events.append(
-                    result(draw(CONTENT), f"c{number}", **({"metadata": {"is_error": True}} if failed else {}))
-                )
+                ids = [f"c{number}-{one}" for one in range(draw(st.integers(1, 3)))]  # made side by side
+                for id in ids:
+                    events += call(draw(ARGUMENTS), id=id, name=draw(st.sampled_from("fg")))
+                for id in ids:
+                    failed: Wire = {"metadata": {"is_error": True}} if draw(st.booleans()) else {}
+                    events.append(result(draw(CONTENT), id, **failed))
             case "step":
                 events += [{"type": f"STEP_{part}", "stepName": "s"} for part in ("STARTED", "FINISHED")]
             case _:

@@ -376,6 +376,10 @@ def test_what_comes_after_done_is_left_out(dialect: str) -> None:
     assert run.codes == ["superagent.after-done"]
 
 
+def test_done_may_have_an_empty_object_for_its_data() -> None:
+    assert Up(ENVELOPED, [enveloped("done", {})]).events == [STARTED, FINISHED | {"timestamp": 1746000000000}]
+
+
 def test_the_outcome_cancelled_comes_back() -> None:
     run = up(enveloped("error", {"code": "run_cancelled", "message": "The run was cancelled."}))
     assert run.events[-1]["outcome"] == {"type": "cancelled"}
@@ -384,6 +388,7 @@ def test_the_outcome_cancelled_comes_back() -> None:
 # Bad frames.
 
 BAD_ANYWHERE = ["not JSON", "[1]", "null", '"x"', "{}", '{"type":5}', '{"type":"news"}', '{"type":"text"}', "", "NaN"]
+BAD_ANYWHERE += ["[" * 3000, '{"type":"text","data":{"delta":NaN},"content":NaN}', '{"type":"text","content":"a', "\0"]
 BAD_ENVELOPED = [
     enveloped("text", None),
     enveloped("text", {}),
@@ -408,6 +413,7 @@ BAD_FLAT = [
     flat("interrupt", reason="r"),
     flat("done", usage=5),
     flat("progress", step="s", total=1, label="l"),
+    '{"type":"progress","step":1e400,"total":1,"label":"l"}',
 ]
 
 
