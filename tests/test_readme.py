@@ -43,8 +43,23 @@ async def test_around_an_endpoint() -> None:
     assert '{"type":"RAW","event":{"deleteSurface":{"surfaceId":"s"}},"source":"a2ui/v0.8"}' in response.body.decode()
 
 
+async def test_one_stream_for_a_chat() -> None:
+    app = app_of(snippet("A2UIMiddleware.chat(), EventThrottleMiddleware(), Guard"))
+    tools = [{"name": "show_map", "description": "of the front end", "parameters": {}}]
+
+    response = await run_asgi(app, path="/chat", body={**BODY, "tools": tools})
+    result = await collect(list(response.events))
+
+    assert [event.value["version"] for event in response.events if event.type == "CUSTOM"] == ["v0.9", "v0.9"]
+    assert result.text.strip() == "Here is the weather."
+    assert [
+        call.function.name for message in result.messages for call in getattr(message, "tool_calls", None) or ()
+    ] == ["show_map"]
+    assert response.events[-1].type == "RUN_FINISHED"
+
+
 async def test_serving_a_source() -> None:
-    app = app_of(snippet("agent_app"))
+    app = app_of(snippet('messages"}'))
 
     response = await run_asgi(app, path="/agent", body=BODY)
 
@@ -74,4 +89,4 @@ async def test_inside_langgraphs_endpoint() -> None:
 
 
 def test_every_snippet_is_run_here() -> None:
-    assert len(SNIPPETS) == 4
+    assert len(SNIPPETS) == 5
