@@ -62,7 +62,9 @@ def downgrade(
     """
     if dialect not in DIALECTS:
         raise ConfigurationError(f"dialect={dialect!r}: must be one of {', '.join(map(repr, DIALECTS))}")
-    return SuperagentDowngrade(dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id, input=input)
+    return SuperagentDowngrade(
+        dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id, input=input
+    )
 
 
 class SuperagentDowngrade(Translator):

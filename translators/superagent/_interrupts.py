@@ -42,9 +42,7 @@ def interrupt_fields(interrupt: Any) -> list[dict[str, Any]]:
     if isinstance(properties, Mapping) and properties:
         required = schema.get("required")
         needed = required if isinstance(required, list | tuple) else ()
-        return [
-            _field(str(name), resolved(value, root), required=name in needed) for name, value in properties.items()
-        ]
+        return [_field(str(name), resolved(value, root), required=name in needed) for name, value in properties.items()]
     if _types(schema) - {"object", "null"} or _options(schema) is not None:
         return [_field(ANSWER, schema, required=True)]
     return [dict(CONFIRM)]

@@ -30,6 +30,8 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
 
 _MOST: Final = 200
 """Different things said of one run: a hostile source can name any number of types."""
+_LONGEST: Final = 100
+"""Characters of a type that are kept."""
 
 
 class Losses:
@@ -65,6 +67,7 @@ class Losses:
             id: The message or tool call concerned.
             detail: More, for programs.
         """
+        event_type = event_type[:_LONGEST]
         key = (code, event_type, field)
         if key in self._said or len(self._said) >= _MOST:
             return

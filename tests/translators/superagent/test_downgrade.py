@@ -314,7 +314,12 @@ WITH_ASKED = run_input(messages=[ASKED])
 
 @pytest.mark.parametrize("last", [FINISH, {"type": "RUN_ERROR", "message": "m"}, None])
 def test_an_answer_that_was_not_streamed_is_told_at_the_end_of_the_run(last: Wire | None) -> None:
-    shown = [START, *call(), snapshot(ASKED), snapshot({"id": "0", "role": "assistant", "content": "old"}, ASKED, ANSWERED)]
+    shown = [
+        START,
+        *call(),
+        snapshot(ASKED),
+        snapshot({"id": "0", "role": "assistant", "content": "old"}, ASKED, ANSWERED),
+    ]
     down = Down(ENVELOPED, [*shown, result("r"), *([last] if last else [])], input=WITH_ASKED)
     assert down.of("text") == [{"content": "a\n", "delta": "a\n"}]
     assert down.of("code_block") == [{"language": "py", "code": "x\n", "delta": "x\n"}]
@@ -354,7 +359,9 @@ def test_of_a_snapshot_only_what_is_new_is_told_and_only_what_is_lost_is_said(
 
 def test_what_one_run_told_is_no_news_in_the_next() -> None:
     first = [START, *message("a", id="m"), FINISH]
-    shown = snapshot(ASKED, {**ANSWERED, "content": "a"}, {"id": "v", "role": "user"}, ANSWERED | {"id": "n", "content": "b"})
+    shown = snapshot(
+        ASKED, {**ANSWERED, "content": "a"}, {"id": "v", "role": "user"}, ANSWERED | {"id": "n", "content": "b"}
+    )
     down = Down(FLAT, [*first, START, shown, FINISH, START, shown, FINISH], input=WITH_ASKED)
     assert joined(FLAT, down, "text") == "ab"
     assert down.codes == []
@@ -662,7 +669,11 @@ def test_what_has_no_frame_is_said_once(dialect: str, event: Wire) -> None:
             "RUN_FINISHED.outcome.interrupts.responseSchema",
         ),
         *(
-            (ENVELOPED, [interrupted({"id": "i", "reason": "r", name: value})], f"RUN_FINISHED.outcome.interrupts.{name}")
+            (
+                ENVELOPED,
+                [interrupted({"id": "i", "reason": "r", name: value})],
+                f"RUN_FINISHED.outcome.interrupts.{name}",
+            )
             for name, value in (("toolCallId", "c"), ("expiresAt", "2030-01-01T00:00:00Z"), ("metadata", {"a": 1}))
         ),
         (COMPATIBLE, [{**FINISH, "usage": [{"inputTokens": 1}]}], "RUN_FINISHED.usage"),
@@ -675,6 +686,12 @@ def test_fields_that_have_no_place_are_said(dialect: str, events: list[Wire], wo
 
 def test_a_flood_of_unknown_types_makes_a_bounded_number_of_diagnostics() -> None:
     assert len(run(FLAT, *({"type": f"T{number}"} for number in range(1000))).diagnostics) == 200
+
+
+def test_a_type_of_a_megabyte_makes_a_short_diagnostic() -> None:
+    (loss,) = run(FLAT, {"type": "T" * 1_000_000}).diagnostics
+    assert len(loss.message) < 300
+    assert loss.event_type == "T" * 100
 
 
 def test_every_type_of_the_sdk_has_a_row() -> None:
@@ -756,8 +773,9 @@ def test_a_lone_half_of_a_character_comes_when_its_message_ends() -> None:
 
 
 def legal(data: st.DataObject) -> tuple[list[Wire], str, str]:
-    """A legal stream whose pieces of text and reasoning are numbered, and these joined as they must come out."""
-    stream = make_stream(lambda values: data.draw(st.sampled_from(values)), longest=40, malformed=False)
+    """A legal stream without snapshots of messages, its pieces of text and reasoning numbered; and these joined."""
+    made = make_stream(lambda values: data.draw(st.sampled_from(values)), longest=40, malformed=False)
+    stream = [event for event in made if event["type"] != "MESSAGES_SNAPSHOT"]
     guard = GuardTranslator("t", "r", None, lambda _: None)
     given_ = [out for event in stream for out in guard.feed(decode_event(event))]
     events: list[Wire] = [json.loads(encode_event(event)) for event in [*given_, *guard.flush()]]
@@ -780,8 +798,10 @@ def in_order(events: list[Wire]) -> list[str]:
         name = event["type"]
         if event.get("delta") and name.startswith(("TEXT_MESSAGE", "REASONING_MESSAGE", "THINKING_TEXT")):
             out.append(event["delta"][:-1])
-        elif name in ("STEP_STARTED", "RUN_ERROR"):
-            out.append("progress" if name == "STEP_STARTED" else "error")
+        elif name in ("RUN_ERROR", "SUBAGENT_ERROR") or (event.get("outcome") or {}).get("type") == "cancelled":
+            out.append("error")
+        elif name in ("TOOL_CALL_RESULT", "STEP_STARTED"):
+            out.append("tool_result" if name == "TOOL_CALL_RESULT" else "progress")
     return out
 
 
@@ -790,7 +810,7 @@ def told_in_order(dialect: str, down: Down) -> list[str]:
     for kind, data in down.said:
         if kind in ("text", "code_block", "thinking"):
             out += delta_of(dialect, kind, data).split("\n")[:-1]
-        elif kind == "error" or (kind == "progress" and not data["total"]):
+        elif kind in ("error", "tool_result") or (kind == "progress" and not data["total"]):
             out.append(kind)
     return out
 

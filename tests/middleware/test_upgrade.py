@@ -1,0 +1,91 @@
+"""The upgrade in a pipeline: options, runs side by side, what the agent and the client each get."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+from ag_ui.core import RunAgentInput
+
+from agui_pipeline.adapters.testing import ScriptedAgent, collect, pause
+from agui_pipeline.middleware import GuardMiddleware, Pipeline
+from agui_pipeline.middleware.upgrade import UpgradeMiddleware
+from agui_pipeline.translators import ConfigurationError, Diagnostic, decode_event, run_input
+from agui_pipeline.translators._verifier import assert_valid_stream
+from tests.middleware.kit import INPUT, OopsError, tidy
+
+pytestmark = pytest.mark.anyio
+
+START = {"type": "RUN_STARTED", "threadId": "thread", "runId": "run"}
+FINISH = {"type": "RUN_FINISHED", "threadId": "thread", "runId": "run"}
+THINKING = [
+    {"type": "THINKING_START"},
+    {"type": "THINKING_TEXT_MESSAGE_START"},
+    {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "hm"},
+]
+
+
+def quiet(**options: Any) -> UpgradeMiddleware:
+    return UpgradeMiddleware(on_diagnostic=lambda _: None, **options)
+
+
+@pytest.mark.parametrize("options", [{"keep_custom": None}, {"new_id": 5}, {"on_diagnostic": 5}])
+def test_options_are_checked(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        UpgradeMiddleware(**options)
+
+
+async def test_an_old_agent_is_a_new_one_to_the_client() -> None:
+    async with tidy():
+        result = await collect(Pipeline([START, *THINKING, FINISH], quiet()), INPUT)
+    assert_valid_stream(result.events)
+    (message,) = (message for message in result.messages if message["role"] == "reasoning")
+    assert message["content"] == "hm"
+
+
+async def test_runs_side_by_side_share_nothing() -> None:
+    agent = ScriptedAgent([START, *THINKING[:2], pause(0), THINKING[2], FINISH])
+    pipeline = Pipeline(agent, quiet())
+    found: dict[str, list[Any]] = {}
+
+    async def run(name: str) -> None:
+        result = await collect(pipeline, run_input("hi", run_id=name))
+        found[name] = [event.message_id for event in result.events if event.message_id is not None]
+
+    async with tidy(), anyio.create_task_group() as tasks:
+        for name in ("a", "b"):
+            tasks.start_soon(run, name)
+    for name in ("a", "b"):
+        assert found[name] == [f"{name}-reasoning-{number}" for number in (1, 2, 2, 2, 1)]
+
+
+async def test_the_agent_gets_the_answer_where_it_looks_for_it() -> None:
+    seen: list[Any] = []
+
+    async def agent(input: RunAgentInput) -> AsyncIterator[Any]:
+        seen.append(input.forwarded_props)
+        yield decode_event(START)
+        yield decode_event(FINISH)
+
+    said: list[Diagnostic] = []
+    answer = run_input(resume=[{"interruptId": "i", "status": "resolved", "payload": "yes"}])
+    await collect(Pipeline(agent, UpgradeMiddleware(on_diagnostic=said.append)), answer)
+    assert seen == [{"command": {"resume": "yes"}}]
+    assert [diagnostic.code for diagnostic in said] == ["upgrade.resume"]
+
+
+async def test_a_guard_behind_it_ends_what_an_old_agent_leaves_open() -> None:
+    agent = ScriptedAgent([START, *THINKING], raises=OopsError("secret"))
+    async with tidy():
+        result = await collect(Pipeline(agent, quiet(), GuardMiddleware(on_diagnostic=lambda _: None)), INPUT)
+    assert_valid_stream(result.events)
+    assert result.types[-3:] == ["REASONING_MESSAGE_END", "REASONING_END", "RUN_ERROR"]
+
+
+async def test_an_error_of_the_source_goes_on_as_itself() -> None:
+    agent = ScriptedAgent([START, *THINKING], raises=OopsError("secret"))
+    async with tidy():
+        with pytest.raises(OopsError, match="secret"):
+            await collect(Pipeline(agent, quiet()), INPUT)
