@@ -49,11 +49,11 @@ docs: $(call STAMP,test)
 e2e: e2e-setup
 	AGUI_E2E=require $(BIN)/python -m pytest -m "e2e and not slow" $(ARGS)
 
-e2e-setup: $(call STAMP,e2e) tests/e2e/node_modules/.installed
+e2e-setup: $(call STAMP,e2e) tests/e2e/node_modules/.installed tests/e2e/old_clients/node_modules/.installed
 
-tests/e2e/node_modules/.installed: tests/e2e/package.json
-	cd tests/e2e && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+%/node_modules/.installed: %/package.json
+	cd $* && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info tests/e2e/node_modules
+	rm -rf .venv build dist *.egg-info tests/e2e/node_modules tests/e2e/old_clients/node_modules

@@ -20,7 +20,12 @@ _KEEPS_REASONING: Final = Version(0, 0, 50)
 
 
 class Known(dict[str, Any]):
-    """The ids and roles of the messages that a client has, in its order."""
+    """The ids and roles of the messages that a client has, in its order.
+
+    Attributes:
+        last: The id of the last one, where that is sure.
+        owners: Whose each is: later clients hold events of the same id to it, and a level serves them, too.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -30,6 +35,8 @@ class Known(dict[str, Any]):
             for role, first in (("activity", _KEEPS_ACTIVITIES), ("reasoning", _KEEPS_REASONING))
             if setting.version >= first
         )
+        self.owners = Owners()
+        self.owners.seed(setting.messages, restate=False)
         self._take(setting.messages)
         # Clients that have activities do not send them: the last message that was sent need not be their last.
         self.last: str | None = next(reversed(self), None) if setting.version < READS_INPUT else None
@@ -44,9 +51,9 @@ class Known(dict[str, Any]):
         """Take note of what an event puts into the client's messages. Not for tool calls."""
         match event.type:
             case "TEXT_MESSAGE_START":
-                self.put(_message_id(event), field_of(event, "role", "role") or "assistant")
+                self._put_owned(event, field_of(event, "role", "role") or "assistant")
             case "TOOL_CALL_RESULT":
-                self.put(_message_id(event), "tool")
+                self._put_owned(event, "tool")
             case "ACTIVITY_SNAPSHOT":
                 self.put(_message_id(event), "activity")
             case "REASONING_MESSAGE_START":
@@ -58,11 +65,18 @@ class Known(dict[str, Any]):
             case _:
                 pass
 
+    def _put_owned(self, event: AnyEvent, role: Any) -> None:
+        id = _message_id(event)
+        self.put(id, role)
+        if id is not None:
+            self.owners.open(TEXT, id, owner_of(event), None)
+
     def _take(self, messages: Any) -> None:
         for message in messages if isinstance(messages, list | tuple) else ():
             self.put(field_of(message, "id", "id"), field_of(message, "role", "role"))
 
     def _snapshot(self, messages: Any) -> None:
+        self.owners.seed(messages, restate=True)
         before = dict(self)
         self.clear()
         self._take(messages)
@@ -82,8 +96,6 @@ class TextIds(Rule):
         self._known = Known(setting)
         self._now: dict[Any, str] = {}
         self._numbers: dict[str, int] = {}
-        self._owners = Owners()
-        self._owners.seed(setting.messages, restate=False)
 
     def feed(self, event: AnyEvent) -> Iterable[AnyEvent]:
         known = self._known
@@ -101,17 +113,12 @@ class TextIds(Rule):
             known.see(event)
         else:
             known.see(event)
-            if event.type == "MESSAGES_SNAPSHOT":
-                self._owners.seed(field_of(event, "messages", "messages"), restate=True)
         return (event,)
 
     def _started(self, event: AnyEvent) -> AnyEvent:
         id = _message_id(event)
         self._now.pop(id, None)
-        if id is None:
-            return event
-        self._owners.open(TEXT, id, owner_of(event), None)
-        if id not in self._known:
+        if id is None or id not in self._known:
             return event
         # Never the same one twice, though a snapshot makes the client forget it: newer ones remember whose it was.
         number = self._numbers.get(id, 1) + 1
@@ -120,8 +127,8 @@ class TextIds(Rule):
         self._numbers[id] = number
         self._losses.note("legacy.text-id", event.type)
         self._now[id] = f"{id}~{number}"
-        # What follows may name the owner, who was known by the id.
-        return replace(event, message_id=self._now[id], subagent_run_id=self._owners.get(TEXT, id))
+        owner = owner_of(event) or self._known.owners.get(TEXT, id)
+        return replace(event, message_id=self._now[id], subagent_run_id=owner)
 
 
 class Parents(Rule):
@@ -139,7 +146,8 @@ class Parents(Rule):
         parent = text_field(event, "parent_message_id", "parentMessageId")
         if parent is not None and parent in known and (parent != known.last or known[parent] != "assistant"):
             self._losses.note("legacy.parent", event.type)
-            event, parent = replace(event, parent_message_id=None), None
+            owner = owner_of(event) or known.owners.get(TEXT, parent)
+            event, parent = replace(event, parent_message_id=None, subagent_run_id=owner), None
         known.put(parent or _call_id(event), "assistant")
         return (event,)
 
