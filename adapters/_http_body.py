@@ -55,6 +55,7 @@ class Body:
         self._patience = open_patience(idle_timeout)
         self._max_bytes = max_bytes
         self._size = 0
+        self._packed = 0
         self._inflater: _Inflater | None = None
         if response.is_stream_consumed:  # a mock transport's, whose content is there already, decompressed
             self._chunks = response.aiter_bytes()
@@ -62,6 +63,11 @@ class Body:
             self._chunks = response.aiter_raw()
             if self.encoding == "gzip":
                 self._inflater = _Inflater()
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return int(self._response.status_code)
 
     @property
     def encoding(self) -> str:
@@ -84,12 +90,17 @@ class Body:
             if inflater is None:
                 data = chunk
             else:
+                self._packed = self._counted(self._packed, chunk)  # gzip can be nothing for ever
                 inflater.feed(chunk)
                 data = inflater.next()
-        self._size += len(data)
-        if self._max_bytes is not None and self._size > self._max_bytes:
-            raise LimitError(f"the remote agent has sent more than max_bytes={self._max_bytes}")
+        self._size = self._counted(self._size, data)
         return data
+
+    def _counted(self, size: int, data: bytes) -> int:
+        size += len(data)
+        if self._max_bytes is not None and size > self._max_bytes:
+            raise LimitError(f"the remote agent has sent more than max_bytes={self._max_bytes}")
+        return size
 
     async def _chunk(self) -> bytes | None:
         """Wait for any bytes: comments and what decompresses to nothing are a sign of life, too."""

@@ -35,7 +35,10 @@ _NOBODYS_SECRET: Final = frozenset(
 
 _PORTS: Final = {"http": 80, "https": 443}
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FORBIDDEN: Final = re.compile("[\0\r\n]")
+_FORBIDDEN: Final = re.compile("[\0\n\v\f\r]")
+_PORTS_THERE_ARE: Final = range(1, 65536)
+_UNREADABLE: Final = frozenset({"InvalidURL", "IDNAError"})
+"""What httpx raises at a `location` that it cannot read, whether it is to follow it or not; neither is an HTTPError."""
 
 Headers = Mapping[str, bytes]
 
@@ -82,6 +85,15 @@ def shown(url: Any) -> str:
     """Return an address without what may be secret in it."""
     origin = f"{url.scheme}://{url.netloc.decode('ascii')}" if url.scheme else ""
     return f"{origin}{url.path}"
+
+
+def nowhere(url: Any) -> bool:
+    """Whether an address is one that asyncio and trio raise errors of their own at, each another one."""
+    try:
+        url.raw_host.decode("ascii").encode("idna")  # as they do before they look it up: labels have a length
+    except UnicodeError:
+        return True
+    return url.port is not None and url.port not in _PORTS_THERE_ARE
 
 
 class Asker:
@@ -176,11 +188,12 @@ class Asker:
             try:
                 return await self._client.send(request, stream=True, follow_redirects=False, **options)
             except Exception as exc:
+                if type(exc).__name__ in _UNREADABLE:
+                    raise SourceError(f"{where}: the remote agent has redirected to what is no address") from exc
                 if not is_http_error(exc):
                     raise
                 if is_http_error(exc, "HTTPStatusError"):  # a hook of the client's has refused the answer
-                    status = int(getattr(exc, "response").status_code)  # noqa: B009 - of either library
-                    raise SourceError(f"{where}: the remote agent has answered {status}", status=status) from exc
+                    raise _refusal(getattr(exc, "response"), None) from exc  # noqa: B009 - of either library
                 # What was never sent right would not be the second time.
                 lasting = any(is_http_error(exc, name) for name in ("UnsupportedProtocol", "LocalProtocolError"))
                 again = is_http_error(exc, "TransportError") and not lasting
@@ -194,18 +207,7 @@ class Asker:
         where = shown(response.request.url)
         media_type = str(response.headers.get("content-type", "")).split(";", 1)[0].strip().lower()
         if not 200 <= status < 300:  # noqa: PLR2004 - the statuses of success
-            after = _seconds(response.headers.get("retry-after"))
-            again = status in _TRANSIENT or (status == _TOO_MANY and after is not None)
-            hint = (
-                " (a redirect: give the new address, or follow_redirects=True)"
-                if response.has_redirect_location
-                else ""
-            )
-            text = f"{where}: the remote agent has answered {status}{hint}"
-            error = (UnansweredError if again else SourceError)(text, status=status, body=await body.excerpt())
-            if isinstance(error, UnansweredError):
-                error.after = after
-            raise error
+            raise _refusal(response, await body.excerpt())
         if media_type != "text/event-stream":
             got = repr(media_type[:80]) if media_type else "without a content type"
             text = f"{where}: the remote agent must answer with text/event-stream; it has answered {status}, {got}"
@@ -213,6 +215,19 @@ class Asker:
         if body.encoding not in ENCODINGS:
             text = f"{where}: the remote agent has compressed its stream ({body.encoding[:40]!r}): only gzip is read"
             raise SourceError(text, status=status)
+
+
+def _refusal(response: Any, body: str | None) -> SourceError:
+    """Return the error that an answer with an HTTP error is."""
+    status = int(response.status_code)
+    after = _seconds(response.headers.get("retry-after"))
+    again = status in _TRANSIENT or (status == _TOO_MANY and after is not None)
+    hint = " (a redirect: give the new address, or follow_redirects=True)" if response.has_redirect_location else ""
+    text = f"{shown(response.request.url)}: the remote agent has answered {status}{hint}"
+    error = (UnansweredError if again else SourceError)(text, status=status, body=body)
+    if isinstance(error, UnansweredError):
+        error.after = after
+    return error
 
 
 def _redirected(request: Any, target: Any, status: int, own: Iterable[str]) -> Any:
@@ -227,6 +242,9 @@ def _redirected(request: Any, target: Any, status: int, own: Iterable[str]) -> A
             f" {request.method} into {target.method}; a run needs 307 or 308",
             status=status,
         )
+    if nowhere(target.url):
+        text = f"{shown(request.url)}: the remote agent has answered {status}, a redirect to what is no address"
+        raise SourceError(text, status=status)
     if request.url.scheme == "https" and target.url.scheme != "https":
         text = f"{shown(request.url)}: the remote agent has answered {status}, a redirect to an unencrypted address"
         raise SourceError(text, status=status)

@@ -48,7 +48,7 @@ async def next_frames(body: Body, decoder: SSEDecoder) -> tuple[list[SSEFrame], 
 
 
 def ending(
-    exchange: Exchange, error: SourceError | LimitError | None, sink: DiagnosticSink, *, given: bool
+    exchange: Exchange, error: SourceError | LimitError | None, sink: DiagnosticSink, *, status: int, given: bool
 ) -> Sequence[AnyEvent]:
     """Return the last events of a run whose stream is over.
 
@@ -56,6 +56,7 @@ def ending(
         exchange: The run, which has had every frame.
         error: What ended the stream; None where it ended by itself.
         sink: Gets the reason, where one is not raised.
+        status: The status of the answer, for an error that is raised.
         given: Whether an event was given.
 
     Raises:
@@ -70,6 +71,8 @@ def ending(
     if error is None:
         error = CutError("the remote agent's stream ended before its run did")
     if not given:
+        if isinstance(error, SourceError):
+            error.status = status
         raise error
     name, code = _reason(error)
     sink(Diagnostic(name, DIAGNOSTICS[name], detail={"exception": error}))

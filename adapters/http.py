@@ -20,7 +20,7 @@ from ag_ui.core import RunAgentInput
 
 from agui_pipeline.adapters._http_body import Body
 from agui_pipeline.adapters._http_exchange import AGUIExchange, Exchange, ExchangeFactory
-from agui_pipeline.adapters._http_request import Asker, Headers, header_fields, shown
+from agui_pipeline.adapters._http_request import Asker, Headers, header_fields, nowhere, shown
 from agui_pipeline.adapters._http_stream import ending, next_frames
 from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
 from agui_pipeline.middleware._request import request_header
@@ -208,7 +208,7 @@ class HttpAgent:
                     for event in exchange.feed(frame):
                         given = True
                         yield event
-            for event in ending(exchange, error, sink, given=given):
+            for event in ending(exchange, error, sink, status=body.status, given=given):
                 yield event
         finally:
             try:
@@ -252,7 +252,7 @@ def _check_client(client: Any) -> None:
         return
     if inspect.isclass(client) or not (hasattr(client, "build_request") and hasattr(client, "send")):
         raise ConfigurationError(f"client is {client!r}: {wanted}")
-    if not inspect.iscoroutinefunction(client.send):
+    if not hasattr(client, "aclose"):  # and not what `send` is: tracing wraps that
         raise ConfigurationError(f"client is a {type(client).__name__}, which is not async: {wanted}")
 
 
@@ -261,13 +261,18 @@ def _checked_url(url: object, *, relative: bool) -> str:
         raise ConfigurationError(f"url is {type(url).__name__}: must be a str")
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as exc:
+        host = parsed.host
+    except (httpx.InvalidURL, UnicodeError) as exc:  # the latter of a host
         raise ConfigurationError(f"url is no address ({exc})") from None
     if relative and parsed.is_relative_url:
         return url
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not host:
         got = f"{parsed.scheme}: address" if parsed.scheme else "relative one"
         raise ConfigurationError(f"url must be an http(s) address, such as 'https://agents.example/run'; got a {got}")
+    if nowhere(parsed):
+        raise ConfigurationError(
+            "url is no address (a part of its host is empty or too long, or there is no such port)"
+        )
     return url
 
 

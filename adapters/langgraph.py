@@ -1,50 +1,29 @@
 """LangGraph, through ag-ui-langgraph: a graph or an agent as a source, and an agent with a chain in it.
 
-Knows what ag-ui-langgraph leaves to others: who closes a run that is left early, the objects in a graph's state, the
-end of a run that fails, the answers to several interrupts at once. Does not know how LangGraph's events become those
-of AG-UI. LangGraph runs on asyncio only, and so does this.
+Knows the options, and the course of a run, which ag-ui-langgraph leaves open where it is left early. What is made of a
+graph is in `_langgraph_agent.py`, what becomes of the events in `_langgraph_events.py`; how LangGraph's events become
+those of AG-UI, ag-ui-langgraph knows alone. LangGraph runs on asyncio only, and so does this.
 """
 
 from __future__ import annotations
 
 import functools
-import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from typing import Any, Final, Self, cast
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, Self, cast
 
 from ag_ui.core import RunAgentInput
 
+from agui_pipeline.adapters._langgraph_agent import ClosedGraph, agent_of
+from agui_pipeline.adapters._langgraph_events import Outgoing, view
 from agui_pipeline.middleware import Pipeline, Stage
 from agui_pipeline.middleware._options import check_callable, check_choice
 from agui_pipeline.middleware._pump import Pump
 from agui_pipeline.middleware._segment import Segment, raise_closing
-from agui_pipeline.translators import (
-    ConfigurationError,
-    Diagnostic,
-    DiagnosticSink,
-    Event,
-    WireEvent,
-    decode_event,
-    encode_event,
-    replace,
-)
+from agui_pipeline.translators import ConfigurationError, DiagnosticSink, Event, WireEvent
 from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION, PROTOCOL_VERSION
 from agui_pipeline.translators._diagnostics import run_sink
-from agui_pipeline.translators._event_shapes import FAILED
-from agui_pipeline.translators._lifecycle import Lifecycle, Part
-from agui_pipeline.translators.lifecycle import ENDERS, ROWS, SUBAGENT
 
 __all__ = ["LangGraphSource", "WrappedAgent", "wrap_agent"]
-
-DIAGNOSTICS: Final[Mapping[str, str]] = {
-    "langgraph.error-text": "what an error says was kept from the client; see expose_errors",
-    "langgraph.left-open": "a run failed and left something open; it was closed before RUN_ERROR",
-}
-"""The diagnostics of this adapter, by code. Of a state with objects in it, those of encoding (``encode.*``) tell."""
-
-_logger = logging.getLogger("agui_pipeline")
-_INSTALL: Final = "pip install 'agui-pipeline[langgraph]'"
-_WANTED: Final = "a compiled graph (StateGraph(…).compile(checkpointer=…)) or an ag_ui_langgraph.LangGraphAgent"
 
 
 class LangGraphSource:
@@ -65,7 +44,7 @@ class LangGraphSource:
       have run. The bare agent's nodes run on for a while, or for ever.
     - For a graph (an agent's own settings stay as they are): an interrupt is told in RUN_FINISHED's outcome, as AG-UI
       1.0 has it, without LangGraph's older ``on_interrupt`` event, and `RunAgentInput.resume` may answer several
-      interrupts, each by its id.
+      interrupts, each by its id. An answer to one that is not open, while others are, fails the run and answers none.
 
     Args:
         graph_or_agent: A compiled graph with a checkpointer, or a `LangGraphAgent` (or one of a subclass).
@@ -98,7 +77,7 @@ class LangGraphSource:
         check_choice("raw_events", raw_events, (False, True))
         check_choice("expose_errors", expose_errors, (False, True))
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
-        self._agent = _agent_of(graph_or_agent, name)
+        self._agent = agent_of(graph_or_agent, name)
         self._raw_events = raw_events
         self._expose_errors = expose_errors
         self.on_diagnostic = on_diagnostic
@@ -121,7 +100,7 @@ class LangGraphSource:
         )
 
     async def _run(self, input: RunAgentInput) -> AsyncGenerator[WireEvent, None]:
-        outgoing = _Outgoing(run_sink(self.on_diagnostic), expose_errors=self._expose_errors)
+        outgoing = Outgoing(run_sink(self.on_diagnostic), expose_errors=self._expose_errors)
         # In a task of its own: LangGraph does not stop its nodes where it is cancelled by a scope of anyio, which cuts
         # every await of its cleanup, too. Starlette cancels that way when a client leaves.
         pump = Pump(functools.partial(self._open, input))
@@ -142,7 +121,7 @@ class LangGraphSource:
         agent = self._agent.clone()
         if not self._raw_events:
             agent.emit_raw_events = False
-        agent.graph = _ClosedGraph(agent.graph, segment)
+        agent.graph = ClosedGraph(agent.graph, segment)
         place = segment.reserve()
         events: AsyncIterator[Any] = agent.run(_declared(input))
         segment.fill(place, events)
@@ -178,7 +157,7 @@ class WrappedAgent:
         async with self._pipeline.open(input) as events:
             async for event in events:
                 # A stage's own event may hold what the SDK's encoder raises at, in the middle of an HTTP answer.
-                yield event if type(event) is WireEvent else _view(event, sink)
+                yield event if type(event) is WireEvent else view(event, sink)
 
 
 def wrap_agent(
@@ -220,151 +199,8 @@ def wrap_agent(
     return WrappedAgent(source._agent, source, Pipeline(source, *middleware))  # noqa: SLF001 - of this module
 
 
-class _ClosedGraph:
-    """A graph whose streams of events are closed with the run.
-
-    ag-ui-langgraph loops over them and leaves them to the garbage collector: nodes would run on when a run is over.
-    """
-
-    def __init__(self, graph: Any, segment: Segment) -> None:
-        self._graph = graph
-        self._segment = segment
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._graph, name)
-        return self._closed(value) if name == "astream_events" else value
-
-    def _closed(self, astream_events: Any) -> Any:
-        @functools.wraps(astream_events)  # it is looked at, for what it accepts
-        def stream(*args: Any, **kwargs: Any) -> Any:
-            place = self._segment.reserve()
-            events = astream_events(*args, **kwargs)
-            self._segment.fill(place, events)
-            return events
-
-        return stream
-
-
-class _Outgoing:
-    """The events of one run on their way out.
-
-    Attributes:
-        over: Whether a RUN_ERROR went out: nothing may follow.
-    """
-
-    def __init__(self, sink: DiagnosticSink, *, expose_errors: bool) -> None:
-        self.over = False
-        self._sink = sink
-        self._expose_errors = expose_errors
-        self._life = Lifecycle()
-
-    def take(self, event: Any) -> Iterator[WireEvent]:
-        """Give what goes out for an event of the agent."""
-        view = _view(event, self._sink)
-        if view.type == "RUN_STARTED" and view.protocol_version is None:
-            view = replace(view, protocol_version=PROTOCOL_VERSION)
-        elif view.type == "SUBAGENT_ERROR":
-            view = self._told(view)
-        elif view.type == "RUN_ERROR":
-            view = self._told(view)
-            yield from self._closing()
-            self.over = True
-        self._life.step(view)
-        yield view
-
-    def _closing(self) -> Iterator[WireEvent]:
-        parts = self._life.open_parts()
-        if parts:
-            kinds = ", ".join(sorted({part.kind for part in parts}))
-            text = f"{DIAGNOSTICS['langgraph.left-open']} ({kinds})"
-            self._sink(Diagnostic("langgraph.left-open", text, event_type="RUN_ERROR", detail={"count": len(parts)}))
-        for part in reversed(parts):
-            yield _end_of(part)
-
-    def _told(self, error: WireEvent) -> WireEvent:
-        """Return an error that says no more to the client than it may know."""
-        code = error.code or "source_error"
-        if self._expose_errors:
-            return replace(error, code=code)
-        # ag-ui-langgraph logs the exceptions that it catches, and not the errors that a graph reports in its stream.
-        _logger.error("the LangGraph agent's run failed: %s", error.message)
-        self._sink(
-            Diagnostic(
-                "langgraph.error-text",
-                DIAGNOSTICS["langgraph.error-text"],
-                event_type=error.type,
-                detail={"error": error.message},
-            )
-        )
-        return replace(error, message=FAILED, code=code, raw_event=None)
-
-
-def _view(event: Any, sink: DiagnosticSink) -> WireEvent:
-    return decode_event(encode_event(event, sink))
-
-
-def _end_of(part: Part) -> WireEvent:
-    """Return the event that closes what is open."""
-    failed = {"message": FAILED, "code": "source_error"} if part.kind == SUBAGENT else {}
-    row = ROWS["SUBAGENT_ERROR" if failed else ENDERS[part.kind]]
-    owner = {} if part.tag is None else {"subagentRunId": part.tag}
-    named = {row.wire_id: part.id} if row.wire_id else {}
-    return decode_event({"type": row.type, **owner, **named, **failed})
-
-
 def _declared(input: RunAgentInput) -> RunAgentInput:
     """Declare the version that the agent is spoken to in, where the SDK has a place for it."""
     if not HAS_PROTOCOL_VERSION or getattr(input, "protocol_version", None) is not None:
         return input
     return input.model_copy(update={"protocol_version": PROTOCOL_VERSION})
-
-
-def _agent_of(graph_or_agent: object, name: str) -> Any:
-    """Return the agent; for a graph, one that tells of interrupts, and takes answers, as AG-UI 1.0 does."""
-    try:
-        from ag_ui_langgraph import LangGraphAgent  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
-        from langgraph.graph.state import CompiledStateGraph, StateGraph  # noqa: PLC0415 - comes with it
-    except ImportError as exc:
-        raise ConfigurationError(f"LangGraph needs an extra: {_INSTALL} ({exc})") from exc
-    if isinstance(graph_or_agent, LangGraphAgent):
-        return graph_or_agent
-    if isinstance(graph_or_agent, StateGraph):
-        raise ConfigurationError(f"graph is a StateGraph that is not compiled; it must be {_WANTED}")
-    if not isinstance(graph_or_agent, CompiledStateGraph):
-        raise ConfigurationError(f"graph_or_agent is {type(graph_or_agent).__name__}; it must be {_WANTED}")
-    if not graph_or_agent.checkpointer:
-        raise ConfigurationError(
-            "the graph was compiled without a checkpointer, in which ag-ui-langgraph looks up each thread: "
-            "graph.compile(checkpointer=…)"
-        )
-    return _graph_agent(LangGraphAgent)(
-        name=name, graph=graph_or_agent, emit_interrupt_outcome=True, enable_legacy_on_interrupt_event=False
-    )
-
-
-def _graph_agent(base: Any) -> Any:
-    from ag_ui_langgraph.interrupts import (  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
-        DEFAULT_RESUME_SENTINEL_CANCELLED,
-    )
-    from langgraph.types import Command  # noqa: PLC0415 - an extra
-
-    class GraphAgent(base):  # type: ignore[misc] # untyped
-        """An agent that resumes each interrupt by its id, as LangGraph itself does it."""
-
-        def _build_command_from_agui_resume(self, entries: list[Any], *, open_interrupts: Any = None) -> Command[Any]:
-            known = {interrupt.id for interrupt in open_interrupts or ()}
-            if not all(entry.interrupt_id in known for entry in entries):
-                command: Command[Any] = super()._build_command_from_agui_resume(
-                    entries, open_interrupts=open_interrupts
-                )
-                return command
-            return Command(
-                resume={
-                    entry.interrupt_id: entry.payload
-                    if entry.status == "resolved"
-                    else {DEFAULT_RESUME_SENTINEL_CANCELLED: True, "interrupt_id": entry.interrupt_id}
-                    for entry in entries
-                }
-            )
-
-    return GraphAgent

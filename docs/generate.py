@@ -33,7 +33,7 @@ _HOMES = (
     "adapters._asgi_app",
     "adapters._superagent_sessions",
     "adapters._http_dialects",
-    "adapters.langgraph",
+    "adapters._langgraph_events",
     "adapters._http_exchange",
     "adapters._http_request",
     "adapters._http_stream",

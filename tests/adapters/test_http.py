@@ -191,7 +191,7 @@ async def test_without_a_request_there_is_nothing_to_forward() -> None:
     assert "authorization" not in (await sent(forward=["authorization"])).headers
 
 
-@pytest.mark.parametrize("value", ["sec\r\nret", "sec\0ret", "sec\u2028ret", 7])
+@pytest.mark.parametrize("value", ["sec\r\nret", "sec\0ret", "sec\vret", "sec\fret", "sec\u2028ret", 7])
 async def test_a_header_that_cannot_be_one_is_refused_without_its_value(value: Any) -> None:
     for headers in ({"x-key": value}, lambda _: {"x-key": value}):
         with pytest.raises(ConfigurationError, match="x-key") as caught:
@@ -300,6 +300,8 @@ async def test_a_cut_stream_ends_in_run_error(pieces: Sequence[bytes | Exception
 async def test_before_the_first_event_it_is_raised(pieces: Sequence[bytes | Exception]) -> None:
     result = await run(streaming(*pieces))
     assert (type(result.exception).__mro__[1], result.events) == (SourceError, [])
+    assert isinstance(result.exception, SourceError)
+    assert (result.exception.status, result.exception.body) == (200, None)
 
 
 @pytest.mark.parametrize("rest", [[CUT], [FRAMES[2][:30]], [b"data: [DONE]"], [FRAMES[2][:30], CUT]])
@@ -440,6 +442,25 @@ async def test_an_answer_that_the_clients_own_hook_refuses() -> None:
         with pytest.raises(SourceError, match="has answered 503") as caught:
             await collect(HttpAgent(URL, client=client), GIVEN)
     assert caught.value.status == 503
+
+
+async def test_what_the_clients_own_hook_refuses_is_repeated_too() -> None:
+    async def hook(response: httpx.Response) -> None:
+        response.raise_for_status()
+
+    answers = iter([httpx.Response(503), streaming(STREAM)])
+    transport = httpx.MockTransport(lambda _request: next(answers))
+    async with httpx.AsyncClient(transport=transport, event_hooks={"response": [hook]}) as client:
+        agent = HttpAgent(URL, client=client, retries=1, sleep=Clock().sleep, on_diagnostic=lambda _: None)
+        assert (await collect(agent, GIVEN)).types == TYPES
+
+
+async def test_a_hook_may_read_the_answer() -> None:
+    stream = Stream([zlib.compress(STREAM, wbits=31)])
+    answer = httpx.Response(200, headers=SSE | {"content-encoding": "gzip"}, stream=stream)
+    transport = httpx.MockTransport(lambda _request: answer)
+    async with httpx.AsyncClient(transport=transport, event_hooks={"response": [httpx.Response.aread]}) as client:
+        assert (await collect(HttpAgent(URL, client=client), GIVEN)).types == TYPES
 
 
 # Again, and elsewhere.
@@ -589,6 +610,21 @@ async def test_a_redirect_that_is_followed(url: str, status: int, to: str, keeps
     assert second.headers["content-type"] == "application/json"
 
 
+PLACES = [
+    *("javascript:1", "https:x", "http://[::1", "https://xn--/"),
+    *("https://agents.example:99999/", "https://agents..example/", f"https://{'a' * 64}.example/"),
+]
+
+
+@pytest.mark.parametrize("to", PLACES)
+async def test_a_redirect_to_what_is_no_address_is_a_source_error(to: str) -> None:
+    for follow in (True, False):
+        seen: list[httpx.Request] = []
+        result = await run(redirecting(307, to, seen), follow_redirects=follow)
+        assert isinstance(result.exception, SourceError)
+        assert len(seen) == 1
+
+
 async def test_the_clients_own_credentials_do_not_follow_either() -> None:
     seen: list[httpx.Request] = []
     transport = httpx.MockTransport(redirecting(307, THERE, seen))
@@ -649,6 +685,24 @@ async def test_a_given_client_is_not_closed() -> None:
         await agent.aclose()
         assert not client.is_closed
         assert (await collect(agent, GIVEN)).types == TYPES
+
+
+async def test_a_client_that_is_closed_says_so() -> None:
+    client = client_of(streaming(STREAM))
+    await client.aclose()
+    with pytest.raises(RuntimeError, match="client has been closed"):
+        await collect(HttpAgent(URL, client=client), GIVEN)
+
+
+async def test_a_client_that_is_watched_is_a_client() -> None:
+    async with client_of(lambda _request: streaming(STREAM)) as client:
+        send = client.send
+
+        def watched(*args: Any, **options: Any) -> Any:  # as tracing does it: no coroutine function
+            return send(*args, **options)
+
+        client.send = watched  # type: ignore[method-assign]
+        assert (await collect(HttpAgent(URL, client=client), GIVEN)).types == TYPES
 
 
 async def test_a_client_of_our_own_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -767,6 +821,10 @@ def test_the_default_exchange_keeps_its_contract() -> None:
         {"url": "ftp://agents.example"},
         {"url": "https://"},
         {"url": "https://[::1"},
+        {"url": "https://xn--/"},
+        {"url": "https://agents..example/run"},
+        {"url": "https://agents.example:99999/run"},
+        {"url": "https://agents.example:0/run"},
         {"client": 7},
         {"client": httpx.AsyncClient},
         {"client": httpx.Client()},

@@ -191,6 +191,17 @@ async def test_a_bomb_is_met_by_the_caps(make: Make) -> None:
         assert type((await collect(make(there.url), GIVEN, catch=True)).exception) is LimitError
 
 
+async def test_gzip_that_is_nothing_for_ever_is_met_by_the_caps(make: Make) -> None:
+    def script(socket: Socket) -> None:
+        socket.stream(gzip_all(FRAMES[0]), head=GZIP_HEAD)
+        socket.flood(chunked(gzip_all(b"") * 1000))
+
+    with remote(script) as there:
+        result = await collect(make(there.url, max_bytes=100_000), GIVEN)
+        assert (result.types, result.events[-1].code) == (["RUN_STARTED", "RUN_ERROR"], "source_limit")
+        assert there.left
+
+
 # Cut, or silent.
 
 

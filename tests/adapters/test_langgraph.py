@@ -184,8 +184,25 @@ async def test_a_node_may_ask_twice() -> None:
     assert result.messages[-1].content == "first, second"
 
 
-async def test_an_answer_to_what_was_not_asked_is_the_agents_to_judge() -> None:
-    source = LangGraphSource(assistant("book"))
+async def test_an_answer_to_what_is_not_open_answers_nothing() -> None:
+    source = LangGraphSource(questions("color", "size"), expose_errors=True)
+    ids = {question.message: question.id for question in (await collect(source, ASKED)).interrupts}
+    await collect(source, resume((ids["color"], "red")))
+
+    for answers in ([(ids["color"], "red")], [(ids["size"], "large"), ("someone-elses", "yes")]):
+        failed = await collect(source, resume(*answers))
+        assert_valid_stream(failed.events)
+        assert failed.types == ["RUN_STARTED", "RUN_ERROR"]
+        assert "which is not open" in failed.error.message  # type: ignore[union-attr]
+
+    rest = await collect(source, resume((ids["size"], "large")))
+    assert (rest.outcome, sorted(rest.state["answers"])) == ("success", ["color=red", "size=large"])
+    late = await collect(source, resume((ids["size"], "small")))  # and where nothing is open, there is nothing to do
+    assert (late.outcome, sorted(late.state["answers"])) == ("success", ["color=red", "size=large"])
+
+
+async def test_an_answer_to_what_is_not_open_is_an_agents_own_to_judge() -> None:
+    source = LangGraphSource(agent_of(assistant("book")))
     await collect(source, ASKED)
     result = await collect(source, resume(("someone-elses", "yes")))
     assert said(result).startswith("booked trains: yes")  # as ag-ui-langgraph has it

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agui_pipeline.adapters.testing import assert_valid_stream, collect, run_asgi
+from tests.e2e.harness import install_client, run_oracle, serve
 
 pytestmark = [
     pytest.mark.anyio,
@@ -61,6 +62,16 @@ async def test_it_answers(example: tuple[Any, str], path: str) -> None:
         assert (result.text, result.outcome) == (text, "success")
         assert response.events[0].run_id == turn
         assert b"\r" not in response.body
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("path", ["/source", "/around"])
+def test_the_official_client_accepts_it(example: tuple[Any, str], path: str) -> None:
+    module, text = example
+    install_client()
+    with serve(module.build_app()) as base:  # on a thread of its own: ADK's sessions outlive an app
+        result = run_oracle(base + path, {**BODY, "threadId": f"client{path}"})
+    assert (result.code, result.error, result.text) == (0, None, text)
 
 
 @pytest.mark.parametrize("path", ["/source", "/around"])
