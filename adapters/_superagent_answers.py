@@ -5,12 +5,14 @@ Knows response schemas as far as a form can show them. Does not know which inter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agui_pipeline.translators import DecodeError
+from agui_pipeline.translators._encode import encode_json
 from agui_pipeline.translators._events import loads
-from agui_pipeline.translators.superagent._interrupts import ANSWER, CONFIRM, interrupt_fields
+from agui_pipeline.translators.superagent._interrupts import ANSWER, CONFIRM, interrupt_fields, resolved
 
 _YES: Final = frozenset({"true", "yes", "y", "1", "ok", "是", "确认"})
 _NO: Final = frozenset({"false", "no", "n", "0", "cancel", "否", "取消"})
@@ -34,10 +36,13 @@ def resume_entry(interrupt: Mapping[str, Any], given: Mapping[str, Any]) -> dict
         DecodeError: The answer is none to this interrupt; says which field and what was wanted.
     """
     schema = interrupt.get("responseSchema")
-    about: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+    root: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+    about = resolved(root, root)
     fields = interrupt_fields(interrupt)
-    properties = about.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    named = about.get("properties")
+    if isinstance(named, Mapping) and named:
+        properties = {name: resolved(value, root) for name, value in named.items()}
+    else:
         properties = {fields[0]["name"]: {"type": _CONFIRM} if fields[0]["name"] == CONFIRM["name"] else about}
     required = [field["name"] for field in fields if field["required"]]
     if "answer" in given:
@@ -67,16 +72,16 @@ def _only(names: list[str], required: list[str]) -> str:
     raise DecodeError(f"answer: the interrupt has {len(names)} fields; send input, an object of their values")
 
 
-def _kind(schema: Any) -> str | None:
+def _kind(schema: Mapping[str, Any]) -> str | None:
     """Return a schema's one type, null aside; None where it has none or several."""
-    kinds = schema.get("type") if isinstance(schema, Mapping) else None
+    kinds = schema.get("type")
     named = [kind for kind in (kinds if isinstance(kinds, list | tuple) else (kinds,)) if kind != "null"]
     return named[0] if len(named) == 1 and isinstance(named[0], str) else None
 
 
-def _read(value: Any, schema: Any, path: str) -> Any:
+def _read(value: Any, schema: Mapping[str, Any], path: str) -> Any:
     """Return a field's value as its schema's type."""
-    options = schema.get("enum") if isinstance(schema, Mapping) else None
+    options = schema.get("enum")
     if isinstance(options, list | tuple) and options:
         return _option(value, options, path)
     kind = _kind(schema)
@@ -90,13 +95,22 @@ def _read(value: Any, schema: Any, path: str) -> Any:
 
 
 def _option(value: Any, options: list[Any] | tuple[Any, ...], path: str) -> Any:
+    given = _text(value)
     for option in options:
-        if type(option) is type(value) and option == value:
+        if isinstance(option, str) == isinstance(value, str) and _text(option) == given:
             return option
     for option in options:  # a form sends the text of what it shows
-        if isinstance(value, str) and str(option) == value:
+        if isinstance(value, str) and _text(option) == given:
             return option
-    raise DecodeError(f"{path}: wanted one of {', '.join(map(repr, options[:10]))}")
+    raise DecodeError(f"{path}: wanted one of {', '.join(map(_text, options[:10]))}")
+
+
+def _text(value: Any) -> str:
+    """Return how a form in a browser shows a value, where 1.0 is 1."""
+    if isinstance(value, str):
+        return value
+    whole = isinstance(value, float) and value.is_integer()
+    return encode_json(int(value) if whole else value).decode()
 
 
 def _boolean(value: Any) -> Any:
@@ -111,13 +125,20 @@ def _confirmed(value: Any) -> Any:
     return value if read is _MISSING else read
 
 
+def _json(value: Any) -> Any:
+    """Return what JSON in a text field says; what is no text as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return loads(value.strip().encode(errors="replace"))
+    except ValueError:
+        return _MISSING
+
+
 def _number(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            value = loads(value.strip().encode(errors="replace"))
-        except ValueError:
-            return _MISSING
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else _MISSING
+    number = _json(value)
+    fits = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < math.inf
+    return number if fits else _MISSING
 
 
 def _integer(value: Any) -> Any:
@@ -135,16 +156,30 @@ def _string(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else _MISSING
 
 
+def _object(value: Any) -> Any:
+    found = _json(value)
+    return found if isinstance(found, Mapping) else _MISSING
+
+
+def _list(value: Any) -> Any:
+    found = _json(value)
+    return found if isinstance(found, list) else _MISSING
+
+
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     _CONFIRM: _confirmed,
     "boolean": _boolean,
     "number": _number,
     "integer": _integer,
     "string": _string,
+    "object": _object,
+    "array": _list,
 }
 _WANTED: Final[Mapping[str, str]] = {
     "boolean": "a boolean",
     "number": "a number",
     "integer": "a whole number",
     "string": "a string",
+    "object": "an object, or its JSON",
+    "array": "a list, or its JSON",
 }

@@ -24,7 +24,7 @@ from agui_pipeline.adapters._superagent_run import Visit
 from agui_pipeline.adapters._superagent_sessions import MemorySessions, SessionLimits, SessionStore, Turns
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._request import request as current
-from agui_pipeline.translators import DiagnosticSink
+from agui_pipeline.translators import ConfigurationError, DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._input import ParsedInput
 
@@ -158,6 +158,8 @@ class Api:
         key = input.thread_id
         if asked.session_id is not None:
             store, key = sessions.store, sessions.key(input)
+            if not isinstance(key, str):  # else all whose key is None would share a session
+                raise ConfigurationError(f"key={sessions.key!r}: must return a str, got {key!r:.100}")
         visit = Visit(key, store, self._turns, sessions.limits, call.sink)
         if not await visit.open(patience):
             raise busy()

@@ -67,7 +67,7 @@ def chat(body: Mapping[str, Any]) -> Asked:
     message = _text(body, "message")
     if message is None:
         raise RefusedError(400, "invalid_request", "message: missing; wanted what the user says, a string")
-    return Asked(_session(body, "session_id"), _text(body, "agent_id"), message, props=forwarded(body))
+    return Asked(_name(body, "session_id"), _agent(body), message, props=forwarded(body))
 
 
 def resume(body: Mapping[str, Any]) -> Asked:
@@ -76,7 +76,7 @@ def resume(body: Mapping[str, Any]) -> Asked:
     Raises:
         RefusedError: A field has the wrong type, or there is no session or no answer.
     """
-    session = _session(body, "session_id")
+    session = _name(body, "session_id")
     if session is None:
         raise RefusedError(400, "invalid_request", "session_id: missing; wanted the session that waits for an answer")
     given = [name for name in ("input", "answer") if body.get(name) is not None]
@@ -89,7 +89,7 @@ def resume(body: Mapping[str, Any]) -> Asked:
     if given == ["answer"] and not isinstance(value, str | bool | int | float):
         wanted = "a string, a number or a boolean"
         raise RefusedError(400, "invalid_request", f"answer: wanted {wanted}, got {described(value)}")
-    return Asked(session, _text(body, "agent_id"), answer={given[0]: value}, props=forwarded(body))
+    return Asked(session, _agent(body), answer={given[0]: value}, props=forwarded(body))
 
 
 def watch(request: Request) -> Asked:
@@ -99,21 +99,29 @@ def watch(request: Request) -> Asked:
         RefusedError: There is no session.
     """
     query = dict(request.query_params)
-    session = _session(query, "session") or _session(query, "session_id")
+    session = _name(query, "session") or _name(query, "session_id")
     if session is None:
         raise RefusedError(400, "invalid_request", "session: missing; wanted the session, as a query parameter")
-    return Asked(session, query.get("agent_id"), query.get("message"), props=forwarded(query))
+    return Asked(session, _agent(query), query.get("message"), props=forwarded(query))
 
 
-_MAX_ID: Final = 1024
-"""Characters of the id of a session: it is a key of the store."""
+_MAX_NAME: Final = 1024
+"""Characters of the name of a session or an agent: it is stored, and in frames."""
 
 
-def _session(body: Mapping[str, Any], name: str) -> str | None:
-    session = _text(body, name)
-    if session is not None and not 0 < len(session) <= _MAX_ID:
-        raise RefusedError(400, "invalid_request", f"{name}: wanted 1 to {_MAX_ID} characters, got {len(session)}")
-    return session
+def _name(body: Mapping[str, Any], field: str) -> str | None:
+    """Return the name of a session or an agent, which must be one that every store can take for a key."""
+    name = _text(body, field)
+    if name is not None and not 0 < len(name) <= _MAX_NAME:
+        raise RefusedError(400, "invalid_request", f"{field}: wanted 1 to {_MAX_NAME} characters, got {len(name)}")
+    if name is not None and not name.isprintable():
+        raise RefusedError(400, "invalid_request", f"{field}: wanted printable characters, got {name[:100]!a}")
+    return name
+
+
+def _agent(body: Mapping[str, Any]) -> str | None:
+    """Return the agent that is named; an empty name is none, as of a form that nobody filled in."""
+    return None if body.get("agent_id") == "" else _name(body, "agent_id")
 
 
 def _text(body: Mapping[str, Any], name: str) -> str | None:

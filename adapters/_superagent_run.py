@@ -31,7 +31,7 @@ from agui_pipeline.translators._upgrade_interrupts import CUSTOM_NAME, Interrupt
 _TRIES: Final = 8
 """How often a session is stored anew that others change meanwhile."""
 _PATIENCE: Final = 10.0
-"""Seconds that a store may take where its run was cancelled."""
+"""Seconds that a store may take where a run broke off, or never began."""
 _TERMINALS: Final = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _BOUNDS: Final = _TERMINALS | {"RUN_STARTED"}
 _JOINED: Final = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_ARGS", "REASONING_MESSAGE_CONTENT"})
@@ -57,6 +57,7 @@ class Visit:
         self._sink = sink
         self._stored: bytes | None = None  # what the store has, as far as this request knows
         self._before: bytes | None = None  # what it had before a claim
+        self._asked: Sequence[JSONObject] = ()  # the interrupts that were stored last
         self._mine = False  # whether this request has the session's turn
         self._started = False
 
@@ -89,10 +90,15 @@ class Visit:
         Returns:
             Whether it was stored: another process may have been faster.
         """
-        new = session.encode()
-        if not await self._store.swap(self._key, self._stored, new):
+        session = replace(session, claim=str(uuid4()))
+        known, new = self._stored, session.encode()
+        # Also where the store fails behind it: it may have stored it before.
+        self._before, self._stored = known, new
+        if not await self._store.swap(self._key, known, new):
+            self._before, self._stored = None, known
             return False
-        self._before, self._stored = None if final else self._stored, new
+        if final:
+            self._before = None
         self.session = session
         return True
 
@@ -105,10 +111,14 @@ class Visit:
         """Give the turn back; and what was claimed, where the run has not started."""
         if not self._mine:
             return
-        with anyio.move_on_after(_PATIENCE, shield=True):
+        try:
             if not self._started and self._before is not None and self._stored is not None:
-                await self._store.swap(self._key, self._stored, self._before)
-        self.leave()
+                with anyio.move_on_after(_PATIENCE, shield=True) as scope:
+                    await self._store.swap(self._key, self._stored, self._before)
+                if scope.cancelled_caught:
+                    self._lost("it took too long")
+        finally:
+            self.leave()
 
     def leave(self) -> None:
         """Give the turn back: what the session is, is stored, and its client may come back at once."""
@@ -126,17 +136,39 @@ class Visit:
         return _Recorder(self, session, history=history)
 
     async def remember(self, session: Session) -> None:
-        """Store the session after its run. Where another run has changed it meanwhile, both are kept."""
+        """Store the session after its run. Where another run has changed it meanwhile, both are kept.
+
+        Of interrupts those that are news: one that was stored before, or whose storing failed, may have been answered
+        since then, and must not be open again.
+        """
         self._started = True
+        news = bool(session.interrupts) and session.interrupts != self._asked
+        self._asked = session.interrupts
         for _ in range(_TRIES):
             new = self.limits.apply(session, self._sink).encode()
             if new == self._stored or await self._store.swap(self._key, self._stored, new):
                 self._stored = new
                 return
             self._stored = await self._store.get(self._key)
-            if self._stored is not None:
-                session = replace(session, messages=_merged(Session.decode(self._stored).messages, session.messages))
-        self._sink(Diagnostic("superagent.session-lost", DIAGNOSTICS["superagent.session-lost"]))
+            theirs = Session() if self._stored is None else Session.decode(self._stored)
+            session = replace(session, messages=_merged(theirs.messages, session.messages))
+            if not news:
+                session = replace(session, interrupts=theirs.interrupts, answers=theirs.answers, legacy=theirs.legacy)
+        self._lost()
+
+    async def rescue(self, session: Session) -> None:
+        """Store the session after a run that broke off; where the store fails as well, that is a diagnostic."""
+        with anyio.move_on_after(_PATIENCE, shield=True) as scope:
+            try:
+                await self.remember(session)
+            except Exception as exc:  # noqa: BLE001 - what ended the run goes on, not this
+                self._lost(type(exc).__name__)
+        if scope.cancelled_caught:
+            self._lost("it took too long")
+
+    def _lost(self, why: str | None = None) -> None:
+        text = DIAGNOSTICS["superagent.session-lost"]
+        self._sink(Diagnostic("superagent.session-lost", text if why is None else f"{text} ({why})"))
 
 
 def _merged(theirs: Sequence[JSONObject], ours: Sequence[JSONObject]) -> list[JSONObject]:
@@ -167,10 +199,13 @@ class _Recorder:
                     fold.changed = False
                     visit.leave()
                 yield event
-        finally:
+            if fold.changed:  # it just stopped
+                await visit.remember(fold.session())
+                fold.changed = False
+        except BaseException:
             if fold.changed:
-                with anyio.move_on_after(_PATIENCE, shield=True):
-                    await visit.remember(fold.session())
+                await visit.rescue(fold.session())
+            raise
 
 
 class _Fold:

@@ -22,7 +22,7 @@ JSONObject = dict[str, Any]
 
 DIAGNOSTICS: Final[Mapping[str, str]] = {
     "superagent.history-cut": "a session outgrew its limits: its oldest messages were forgotten",
-    "superagent.session-lost": "what a run added to its session could not be stored",
+    "superagent.session-lost": "what came of a run could not be stored in its session",
     "superagent.unreadable": "messages that are none were left out of a session's history",
     "superagent.unanswered": "tool calls that nobody answered were left out of a session's history",
 }
@@ -42,6 +42,7 @@ class Session:
             and looks for answers where that has them.
         dialect: The dialect that the last stream was sent in; None for AG-UI.
         agent_id: The agent of the last run, as its client named it.
+        claim: Which request has taken the interrupts last: what one has taken, no other may give back.
     """
 
     messages: Sequence[JSONObject] = ()
@@ -51,6 +52,7 @@ class Session:
     legacy: bool = False
     dialect: str | None = None
     agent_id: str | None = None
+    claim: str | None = None
 
     @property
     def waiting(self) -> Sequence[JSONObject]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from agui_pipeline.adapters._asgi_source import MAX_BODY, Options
 from agui_pipeline.adapters._http_dialects import exchange_for
@@ -74,8 +74,8 @@ def routes(  # noqa: PLR0913 - the options of an API
     on_disconnect: str = "cancel",
     max_body: int = MAX_BODY,
     on_diagnostic: DiagnosticSink | None = None,
-) -> list[Route]:
-    """Return the routes of the old HTTP API, for a Starlette application, around a source.
+) -> list[BaseRoute]:
+    """Return the routes of the old HTTP API, for a Starlette or FastAPI application, around a source.
 
     - ``POST {prefix}/stream`` with ``{"agent_id", "session_id", "message"}``;
     - ``POST {prefix}/resume`` with ``{"agent_id", "session_id", "input"}`` or ``{"session_id", "answer"}``;

@@ -13,6 +13,7 @@ from agui_pipeline.adapters.superagent import Negotiated, negotiate
 from agui_pipeline.adapters.testing import run_asgi
 from agui_pipeline.middleware import EventThrottleMiddleware, TrustMiddleware
 from agui_pipeline.translators import ConfigurationError, run_input
+from tests.adapters.apps import BODY, SSE, STREAM, pieces
 from tests.adapters.superagent import ENVELOPED, Agent, enveloped, kinds, post, said, tokens
 
 pytestmark = pytest.mark.anyio
@@ -140,6 +141,27 @@ async def test_one_endpoint_for_old_and_new_front_ends() -> None:
     new = await post(served, "/", run_input("hi", thread_id="t", run_id="r"))
     assert [event.type for event in new.events][-1] == "RUN_FINISHED"
     assert (agent.last.thread_id, agent.last.run_id) == ("t", "r")
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_an_agui_request_passes_byte_for_byte(behind: bool) -> None:
+    """Whatever stands in front of the dialect: there is none."""
+    bodies: list[bytes] = []
+
+    async def endpoint(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - ASGI
+        bodies.append((await receive())["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": SSE})
+        for part in pieces(STREAM, 7):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
+
+    def chain(request: Request, body: Any) -> Negotiated:
+        return negotiate(request, body).behind(*([EventThrottleMiddleware()] if behind else []))
+
+    response = await post(AGUIMiddleware(endpoint, middleware=chain), "/", BODY)
+    assert bodies == [BODY]
+    # (A throttle may merge what comes at once.)
+    assert response.body == STREAM if not behind else [event.type for event in response.events][-1] == "RUN_FINISHED"
 
 
 async def test_its_own_stages_see_the_old_body_as_an_input() -> None:

@@ -143,7 +143,14 @@ async def test_events_of_next_year_pass_the_session() -> None:
         (STREAM, {"session_id": "", "message": "hello"}, 400, "invalid_request"),
         (STREAM, {"session_id": "s" * 1100, "message": "hello"}, 400, "invalid_request"),
         (STREAM, {"session_id": "s", "message": "hello", "agent_id": 7}, 400, "invalid_request"),
+        (STREAM, {"session_id": "a\0b", "message": "hello"}, 400, "invalid_request"),
+        (STREAM, {"session_id": "a\nb", "message": "hello"}, 400, "invalid_request"),
+        (STREAM, b'{"session_id": "\\ud800", "message": "hello"}', 400, "invalid_request"),
+        (STREAM, {"session_id": "s", "message": "hello", "agent_id": "a" * 1100}, 400, "invalid_request"),
+        (STREAM, {"session_id": "s", "message": "hello", "agent_id": ["a"]}, 400, "invalid_request"),
+        (STREAM, b"\x1f\x8b\x08", 400, "invalid_request"),
         (STREAM, {"session_id": "s", "message": "x" * 3000}, 413, "body_too_large"),
+        (RESUME, {"session_id": "s", "input": {"confirm": "x" * 3000}}, 413, "body_too_large"),
         (STREAM, {"session_id": "s", "message": "hello", "agent_id": "nobody"}, 404, "unknown_agent"),
         (STREAM, {"messages": "no list", "forwardedProps": {"agent_id": "a"}}, 400, "invalid_input"),
         (STREAM, {"messages": [], "forwardedProps": {"agent_id": "nobody"}}, 404, "unknown_agent"),
@@ -203,10 +210,38 @@ async def test_other_methods_are_refused(method: str, path: str, allowed: str) -
 
 
 @pytest.mark.parametrize(
-    "query", [{}, {"session": ""}, {"session": "s" * 2000}, {"message": "hello"}, {"session_id": ""}]
+    "query",
+    [
+        {},
+        {"session": ""},
+        {"session": "s" * 2000},
+        {"message": "hello"},
+        {"session_id": ""},
+        {"session": "a\0b"},
+        {"session": "s", "agent_id": "a" * 2000},
+    ],
 )
 async def test_a_get_needs_a_session(query: Any) -> None:
     assert refused(await get(app(Agent()), **query)) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("query", "session", "message"),
+    [
+        ("session=%E4%B8%96%E7%95%8C", "世界", "nothing"),
+        ("session=%F0%9F%98%80&message=%0A%00", "😀", "\n\0"),
+        ("session=a&session=b&message=x&message=y", "b", "y"),  # the last, wherever it is asked for
+        ("session=a;message=b", "a;message=b", "nothing"),
+        ("session=%ff%&%&&=&messages=[]", "\ufffd%", "nothing"),
+        ("session=a&message=x&input=1&answer=2&a2ui=no", "a", "x"),
+    ],
+)
+async def test_queries_of_all_kinds(query: str, session: str, message: str) -> None:
+    agent = Agent()
+    response = await run_asgi(app(agent), method="GET", path=f"{STREAM}?{query}")
+    assert flat(response)[1]["content"] == message
+    assert agent.last.thread_id == session
+    assert not {"session", "message", "input", "answer", "a2ui"} & set(agent.last.forwarded_props or ())
 
 
 async def test_a_refusal_of_the_chain_is_an_answer() -> None:
@@ -241,6 +276,7 @@ async def test_agents_by_their_id() -> None:
 async def test_a_single_agent_need_not_be_named() -> None:
     assert said(await say(app({"a": Agent()}), "hello")) == "you said hello"
     assert said(await say(app(Agent()), "hello", agent_id="whatever")) == "you said hello"
+    assert said(await say(app({"a": Agent()}), "hello", agent_id="")) == "you said hello"  # nobody chose one
 
 
 async def test_resolvers() -> None:
@@ -259,21 +295,24 @@ async def test_resolvers() -> None:
         assert refused(await say(served, "hello", session="new")) == (404, "unknown_agent")
 
 
-async def test_the_agent_is_named_in_progress() -> None:
+async def test_the_agent_is_named_in_progress_and_when_control_changes() -> None:
     async def stepping(input: Any) -> Any:
-        ids = {"threadId": input.thread_id, "runId": input.run_id}
-        yield {"type": "RUN_STARTED", **ids}
-        yield {"type": "STEP_STARTED", "stepName": "search"}
-        yield {"type": "STEP_FINISHED", "stepName": "search"}
-        yield {"type": "RUN_FINISHED", **ids}
+        events = run(
+            input,
+            {"type": "STEP_STARTED", "stepName": "search"},
+            {"type": "STEP_FINISHED", "stepName": "search"},
+            {"type": "SUBAGENT_STARTED", "subagentRunId": "1", "name": "writer"},
+            {"type": "SUBAGENT_FINISHED", "subagentRunId": "1"},
+        )
+        for event in events:
+            yield event
 
     named: dict[str, Any] = {"agent_id": "research-agent"}
     for served, fields in ((app(stepping), named), (app({"research-agent": stepping}), {})):
-        response = await say(served, "hello", **fields)
-        assert enveloped(response)[0] == (
-            "progress",
-            {"agent_name": "research-agent", "step": "search", "total": 0, "current": 1},
-        )
+        frames = enveloped(await say(served, "hello", **fields))
+        assert frames[0] == ("progress", {"agent_name": "research-agent", "step": "search", "total": 0, "current": 1})
+        switches = [(data["from_agent"], data["to_agent"]) for kind, data in frames if kind == "agent_switch"]
+        assert switches == [("research-agent", "writer"), ("writer", "research-agent")]
 
 
 @pytest.mark.parametrize(

@@ -477,6 +477,18 @@ FORM = {
 }
 
 
+MODEL = {
+    "$defs": {"Zone": {"enum": ["utc", "cet"], "type": "string"}},
+    "properties": {
+        "zone": {"$ref": "#/$defs/Zone"},
+        "count": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        "sure": {"type": "boolean"},
+    },
+    "required": ["zone", "sure"],
+    "type": "object",
+}
+
+
 @pytest.mark.parametrize(
     ("schema", "given", "payload"),
     [
@@ -499,9 +511,33 @@ FORM = {
         ({"type": "integer"}, {"answer": 12.0}, 12),
         ({"enum": ["a", 2]}, {"answer": "2"}, 2),
         ({"enum": ["a", 2, "2"]}, {"answer": "2"}, "2"),
+        ({"enum": ["a", 2, "2"]}, {"answer": 2}, 2),
         (FORM, {"input": {"go": "yes", "count": "3", "size": "3"}}, {"go": True, "count": 3, "size": 3}),
         (FORM, {"input": {"go": True, "note": None, "any": [1]}}, {"go": True, "note": None, "any": [1]}),
         (FORM, {"answer": "yes"}, {"go": True}),  # the only required one
+        ({"enum": [1, 2.5, True, None]}, {"answer": "true"}, True),  # as a browser shows them
+        ({"enum": [1, 2.5, True, None]}, {"answer": "null"}, None),
+        ({"enum": [1, 2.5, True, None]}, {"answer": "2.5"}, 2.5),
+        ({"enum": [1.0, "1"]}, {"answer": 1}, 1.0),  # JavaScript has one kind of numbers
+        ({"enum": [[1], {"x": 2}]}, {"answer": '{"x":2}'}, {"x": 2}),
+        ({"type": "array"}, {"input": {"answer": [1]}}, [1]),
+        ({"type": "array"}, {"answer": " [1, 2] "}, [1, 2]),
+        (
+            {"properties": {"size": {"type": "object", "properties": {"w": {"type": "integer"}}}}},
+            {"input": {"size": '{"w":3}'}},
+            {"size": {"w": 3}},
+        ),
+        # As pydantic writes optional fields and enumerations.
+        (MODEL, {"input": {"zone": "utc", "count": "3", "sure": "no"}}, {"zone": "utc", "count": 3, "sure": False}),
+        ({"$ref": "#/$defs/Form", "$defs": {"Form": CONFIRM}}, {"answer": "yes"}, {"confirm": True}),
+        ({"$ref": "#/$defs/N", "$defs": {"N": {"type": "integer"}}}, {"answer": "7"}, 7),
+        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, {"answer": "1.5"}, 1.5),
+        # What is no schema, or says nothing that a form knows, lets everything pass.
+        ({"properties": {"a": 7}}, {"answer": "x"}, {"a": "x"}),
+        ({"properties": {"a": {"type": {}}}}, {"answer": "x"}, {"a": "x"}),
+        ({"properties": {"a": {"type": ["string", "integer"]}}}, {"answer": "x"}, {"a": "x"}),
+        ({"properties": [1]}, {"answer": "yes"}, {"confirm": True}),
+        ({"$ref": "#"}, {"answer": "yes"}, {"confirm": True}),
         (
             {"type": "object", "properties": {"zone": {"type": "string"}}},
             {"answer": "Europe/Berlin"},
@@ -531,6 +567,15 @@ def test_an_answer_is_what_the_schema_describes(schema: Any, given: Any, payload
         ({"type": "integer"}, {"answer": "9" * 5000}, "answer"),
         ({"enum": ["a", "b"]}, {"answer": "c"}, "answer"),
         ({"enum": [1, 2]}, {"answer": True}, "answer"),
+        ({"enum": ["1"]}, {"answer": 1}, "answer"),
+        ({"type": "number"}, {"answer": "1e400"}, "answer"),
+        ({"type": "array"}, {"answer": "a, b"}, "answer: wanted a list"),
+        ({"type": "array"}, {"answer": "{}"}, "answer: wanted a list"),
+        ({"type": "object", "properties": {"a": {"type": "object"}}}, {"answer": 7}, "answer: wanted an object"),
+        (MODEL, {"input": {"zone": "pst", "sure": True}}, "input.zone: wanted one of utc, cet"),
+        (MODEL, {"input": {"zone": "utc", "sure": True, "count": "few"}}, "input.count"),
+        (MODEL, {"answer": "utc"}, "answer: the interrupt has 3 fields"),
+        (FORM | {"required": ["go", "size"]}, {"answer": "yes"}, "answer: the interrupt has 5 fields"),
         (FORM, {"input": {"go": True, "size": "medium"}}, "input.size"),
         (FORM, {"input": {"go": True, "note": {"x": 1}}}, "input.note"),
         (
