@@ -33,39 +33,48 @@ def agent_of(graph_or_agent: object, name: str) -> Any:
             "the graph was compiled without a checkpointer, in which ag-ui-langgraph looks up each thread: "
             "graph.compile(checkpointer=…)"
         )
-    return _graph_agent(LangGraphAgent)(
+    return LangGraphAgent(
         name=name, graph=graph_or_agent, emit_interrupt_outcome=True, enable_legacy_on_interrupt_event=False
     )
 
 
-def _graph_agent(base: Any) -> Any:
-    from ag_ui_langgraph.interrupts import (  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
+def answer_by_id(agent: Any) -> None:
+    """Let an agent resume each interrupt by its id, as LangGraph itself does it; one whose class decides is left alone.
+
+    ag-ui-langgraph hands the graph a lone payload as it is, which answers whatever is open, and several as a map of its
+    own, which the graph does not know.
+    """
+    from ag_ui_langgraph import LangGraphAgent  # noqa: PLC0415 - an extra
+    from ag_ui_langgraph.interrupts import (  # type: ignore[import-untyped]  # noqa: PLC0415
         DEFAULT_RESUME_SENTINEL_CANCELLED,
     )
-    from langgraph.types import Command  # noqa: PLC0415 - an extra
+    from langgraph.types import Command  # noqa: PLC0415
 
-    class GraphAgent(base):  # type: ignore[misc] # untyped
-        """An agent that resumes each interrupt by its id, as LangGraph itself does it."""
+    name = "_build_command_from_agui_resume"
+    if getattr(type(agent), name, None) is not getattr(LangGraphAgent, name, None):
+        return
+    plain = getattr(agent, name)
+    # In LangGraph's older way a client hears no ids, and names an interrupt as somebody on the way has called it.
+    tells_ids = agent.emit_interrupt_outcome or not agent.enable_legacy_on_interrupt_event
 
-        def _build_command_from_agui_resume(self, entries: list[Any], *, open_interrupts: Any = None) -> Command[Any]:
-            asked = {interrupt.id for interrupt in open_interrupts or ()}
-            if not asked:
-                command: Command[Any] = super()._build_command_from_agui_resume(entries)
-                return command
-            for entry in entries:
-                if entry.interrupt_id not in asked:
-                    # A second click on "yes" must not be the answer to the next question.
-                    raise ValueError(f"resume answers {entry.interrupt_id!r}, which is not open; open: {sorted(asked)}")
-            return Command(
-                resume={
-                    entry.interrupt_id: entry.payload
-                    if entry.status == "resolved"
-                    else {DEFAULT_RESUME_SENTINEL_CANCELLED: True, "interrupt_id": entry.interrupt_id}
-                    for entry in entries
-                }
-            )
+    def command(entries: list[Any], *, open_interrupts: Any = None) -> Any:
+        asked = {interrupt.id for interrupt in open_interrupts or ()}
+        strange = [entry.interrupt_id for entry in entries if entry.interrupt_id not in asked]
+        if not asked or (strange and not tells_ids):
+            return plain(entries)
+        if strange:
+            # A second click on "yes" must not be the answer to the next question.
+            raise ValueError(f"resume answers {strange[0]!r}, which is not open; open: {sorted(asked)}")
+        return Command(
+            resume={
+                entry.interrupt_id: entry.payload
+                if entry.status == "resolved"
+                else {DEFAULT_RESUME_SENTINEL_CANCELLED: True, "interrupt_id": entry.interrupt_id}
+                for entry in entries
+            }
+        )
 
-    return GraphAgent
+    setattr(agent, name, command)
 
 
 class ClosedGraph:

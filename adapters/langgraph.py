@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.adapters._langgraph_agent import ClosedGraph, agent_of
+from agui_pipeline.adapters._langgraph_agent import ClosedGraph, agent_of, answer_by_id
 from agui_pipeline.adapters._langgraph_events import Outgoing, view
 from agui_pipeline.middleware import Pipeline, Stage
 from agui_pipeline.middleware._options import check_callable, check_choice
@@ -50,6 +50,8 @@ class LangGraphSource:
         graph_or_agent: A compiled graph with a checkpointer, or a `LangGraphAgent` (or one of a subclass).
         name: The agent's name, for a graph. An agent has one.
         raw_events: Whether LangGraph's own events are sent, too, if the agent is set to send them.
+        interrupt_outcome: Whether an interrupt is in the run's outcome, as AG-UI 1.0 has it; an agent may send
+            LangGraph's older CUSTOM ``on_interrupt`` beside it. None: as the agent is set (a graph: True).
         expose_errors: Whether RUN_ERROR and SUBAGENT_ERROR say what the exception said.
         on_diagnostic: Gets each `Diagnostic` (codes ``langgraph.*`` and ``encode.*``). Default: the log.
 
@@ -69,16 +71,19 @@ class LangGraphSource:
         *,
         name: str = "langgraph",
         raw_events: bool = False,
+        interrupt_outcome: bool | None = None,
         expose_errors: bool = False,
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:
         if type(name) is not str or not name:
             raise ConfigurationError(f"name={name!r}: must be a string that is not empty")
         check_choice("raw_events", raw_events, (False, True))
+        check_choice("interrupt_outcome", interrupt_outcome, (None, False, True))
         check_choice("expose_errors", expose_errors, (False, True))
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
         self._agent = agent_of(graph_or_agent, name)
         self._raw_events = raw_events
+        self._interrupt_outcome = interrupt_outcome
         self._expose_errors = expose_errors
         self.on_diagnostic = on_diagnostic
 
@@ -96,7 +101,11 @@ class LangGraphSource:
     def with_agent(self, agent: object) -> LangGraphSource:
         """Return a source with the same options for another agent."""
         return LangGraphSource(
-            agent, raw_events=self._raw_events, expose_errors=self._expose_errors, on_diagnostic=self.on_diagnostic
+            agent,
+            raw_events=self._raw_events,
+            interrupt_outcome=self._interrupt_outcome,
+            expose_errors=self._expose_errors,
+            on_diagnostic=self.on_diagnostic,
         )
 
     async def _run(self, input: RunAgentInput) -> AsyncGenerator[WireEvent, None]:
@@ -121,6 +130,9 @@ class LangGraphSource:
         agent = self._agent.clone()
         if not self._raw_events:
             agent.emit_raw_events = False
+        if self._interrupt_outcome is not None:
+            agent.emit_interrupt_outcome = self._interrupt_outcome
+        answer_by_id(agent)
         agent.graph = ClosedGraph(agent.graph, segment)
         place = segment.reserve()
         events: AsyncIterator[Any] = agent.run(_declared(input))
@@ -164,18 +176,20 @@ def wrap_agent(
     agent: object,
     *middleware: Stage,
     raw_events: bool = False,
+    interrupt_outcome: bool | None = None,
     expose_errors: bool = False,
     on_diagnostic: DiagnosticSink | None = None,
 ) -> WrappedAgent:
     """Put a chain into an agent of ag-ui-langgraph, which mounts in `add_langgraph_fastapi_endpoint` as before.
 
-    The agent itself is not changed, and its own settings stay: ``emit_interrupt_outcome=True`` is what makes it tell
-    of interrupts as AG-UI 1.0 does.
+    The agent itself is not changed. Clients of AG-UI 1.0 need `interrupt_outcome`, or an agent that was made with
+    ``emit_interrupt_outcome=True``; else it tells of interrupts in LangGraph's older way only.
 
     Args:
         agent: A `LangGraphAgent`, or one of a subclass; a compiled graph gets an agent.
         *middleware: The chain, as in a `Pipeline`: the first stage is nearest the agent, the last nearest the client.
         raw_events: As in `LangGraphSource`, which has the rest of what changes.
+        interrupt_outcome: As in `LangGraphSource`.
         expose_errors: As in `LangGraphSource`.
         on_diagnostic: As in `LangGraphSource`.
 
@@ -189,7 +203,13 @@ def wrap_agent(
         chain = [EventThrottleMiddleware(), GuardMiddleware()]
         add_langgraph_fastapi_endpoint(app, wrap_agent(agent, *chain), "/agent")
     """
-    source = LangGraphSource(agent, raw_events=raw_events, expose_errors=expose_errors, on_diagnostic=on_diagnostic)
+    source = LangGraphSource(
+        agent,
+        raw_events=raw_events,
+        interrupt_outcome=interrupt_outcome,
+        expose_errors=expose_errors,
+        on_diagnostic=on_diagnostic,
+    )
     for stage in middleware:
         if getattr(stage, "leaves_agui", False):
             raise ConfigurationError(

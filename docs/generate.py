@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from agui_pipeline.translators import agui_versions, lifecycle
+from agui_pipeline.translators._diagnostics import QUIET
 from agui_pipeline.translators.superagent import _tables as superagent
 
 DOCS = Path(__file__).parent
@@ -21,6 +22,7 @@ _HOMES = (
     "translators._input",
     "translators._client_view",
     "translators._pass_through",
+    "translators._strip",
     "translators._throttle",
     "translators.a2ui",
     "translators._guard",
@@ -44,8 +46,11 @@ _PART = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def diagnostics() -> str:
     """Return the table of all diagnostic codes."""
     rows = {code: text for home in _HOMES for code, text in _codes(home).items()}
-    lines = [f"| `{code}` | {text.replace('|', chr(92) + '|')} |" for code, text in sorted(rows.items())]
-    return "\n".join(["| code | what it says |", "| --- | --- |", *lines])
+    lines = [
+        f"| `{code}` | {'INFO' if code in QUIET else 'WARNING'} | {text.replace('|', chr(92) + '|')} |"
+        for code, text in sorted(rows.items())
+    ]
+    return "\n".join(["| code | logged at | what it says |", "| --- | --- | --- |", *lines])
 
 
 def _codes(home: str) -> dict[str, str]:

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from agui_pipeline.middleware import LegacyDowngradeMiddleware as LegacyDowngradeMiddleware
     from agui_pipeline.middleware import Middleware as Middleware
     from agui_pipeline.middleware import PassThroughMiddleware as PassThroughMiddleware
+    from agui_pipeline.middleware import PendingInterrupts as PendingInterrupts
     from agui_pipeline.middleware import Pipeline as Pipeline
     from agui_pipeline.middleware import Source as Source
     from agui_pipeline.middleware import Stage as Stage
+    from agui_pipeline.middleware import StripMiddleware as StripMiddleware
     from agui_pipeline.middleware import TranslatorMiddleware as TranslatorMiddleware
     from agui_pipeline.middleware import TrustMiddleware as TrustMiddleware
     from agui_pipeline.middleware import UpgradeMiddleware as UpgradeMiddleware
@@ -75,9 +77,11 @@ _HOMES = {
         "LegacyDowngradeMiddleware",
         "Middleware",
         "PassThroughMiddleware",
+        "PendingInterrupts",
         "Pipeline",
         "Source",
         "Stage",
+        "StripMiddleware",
         "TranslatorMiddleware",
         "TrustMiddleware",
         "UpgradeMiddleware",

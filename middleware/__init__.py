@@ -25,6 +25,7 @@ from agui_pipeline.middleware.guard import GuardMiddleware
 from agui_pipeline.middleware.legacy import LegacyDowngradeMiddleware, PendingInterrupts, PendingStore
 from agui_pipeline.middleware.pass_through import PassThroughMiddleware
 from agui_pipeline.middleware.planner import A2UIPlannerMiddleware
+from agui_pipeline.middleware.strip import StripMiddleware
 from agui_pipeline.middleware.throttle import EventThrottleMiddleware
 from agui_pipeline.middleware.trust import IssuedCall, IssuedCalls, IssuedStore, TrustLimits, TrustMiddleware
 from agui_pipeline.middleware.upgrade import UpgradeMiddleware
@@ -63,6 +64,7 @@ __all__ = [
     "Pipeline",
     "Source",
     "Stage",
+    "StripMiddleware",
     "SurfaceRegistry",
     "SurfaceStore",
     "TranslatorMiddleware",

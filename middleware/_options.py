@@ -20,14 +20,17 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
         raise ConfigurationError(f"{name}={value!r}: must be one of {', '.join(map(repr, known))}")
 
 
-def check_number(name: str, value: object, *, least: float = 0, unit: str = "a number") -> None:
-    """Check that an option is a finite number, at least `least`.
+def check_number(
+    name: str, value: object, *, least: float = 0, most: float = sys.float_info.max, unit: str = "a number"
+) -> None:
+    """Check that an option is a finite number, at least `least` and at most `most`.
 
     Raises:
         ConfigurationError: It is not.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= sys.float_info.max:
-        raise ConfigurationError(f"{name}={value!r}: must be {unit}, {least:g} or more")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        bounds = f"{least:g} or more" if most == sys.float_info.max else f"{least:g} to {most:g}"
+        raise ConfigurationError(f"{name}={value!r}: must be {unit}, {bounds}")
 
 
 def check_count(name: str, value: object, *, least: int = 0, unit: str = "a whole number") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_count, check_number
@@ -9,6 +11,9 @@ from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._throttle import ThrottleTranslator
+
+_LONGEST: Final = 60.0
+"""Seconds: more is meant as milliseconds, as `setTimeout` counts."""
 
 
 class EventThrottleMiddleware(TranslatorMiddleware):
@@ -26,16 +31,16 @@ class EventThrottleMiddleware(TranslatorMiddleware):
 
     Guarantees:
         - Any other event, known type or not, RAW and MESSAGES_SNAPSHOT included, first flushes what is held and then
-          passes at once: nothing crosses anything. (A flood of RAW events therefore defeats any throttle: strip it
-          before.)
+          passes at once: nothing crosses anything. (A flood of RAW events therefore defeats any throttle: put
+          `StripMiddleware` before it.)
         - Nothing is lost: at the end of the source and on its error, what is held is delivered first.
         - Nothing is held longer than `interval`, except the first half of a character that was cut in two.
 
     Args:
-        interval: Seconds between two flushes; 0 merges nothing but halves of characters.
+        interval: Seconds between two flushes, 60 at most; 0 merges nothing but halves of characters.
         min_chars: Held characters that flush before the interval ends; 0 = never.
-        on_diagnostic: Gets each `Diagnostic` (code ``throttle.raw-event``, once a run, where events cannot merge
-            because each carries a ``rawEvent``). Default: the log.
+        on_diagnostic: Gets each `Diagnostic` (once a run: ``throttle.raw-event``, where events cannot merge because
+            each carries a ``rawEvent``; ``throttle.raw``, where RAW events stand between them). Default: the log.
 
     Raises:
         ConfigurationError: An option is not a number in its range.
@@ -45,7 +50,7 @@ class EventThrottleMiddleware(TranslatorMiddleware):
         self, *, interval: float = 0.05, min_chars: int = 0, on_diagnostic: DiagnosticSink | None = None
     ) -> None:
         super().__init__(on_diagnostic=on_diagnostic)
-        check_number("interval", interval, unit="a finite number of seconds")
+        check_number("interval", interval, most=_LONGEST, unit="a number of seconds")
         check_count("min_chars", min_chars, unit="a whole number of characters (0 = never)")
         self._interval = float(interval)
         self._min_chars = min_chars

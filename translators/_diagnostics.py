@@ -40,8 +40,17 @@ DiagnosticSink = Callable[[Diagnostic], None]
 default_sink: Final[ContextVar[DiagnosticSink | None]] = ContextVar("agui_pipeline.default_sink", default=None)
 """The sink of stages that have none of their own, where an adapter was given one."""
 
-_QUIET: Final = frozenset({"input.filled", "input.id", "actions.repeated", "actions.joined"})
-"""What clients may leave out, or send twice: worth knowing, no reason to warn."""
+QUIET: Final = frozenset(
+    {
+        # What clients may leave out, or send twice.
+        *("input.filled", "input.id", "actions.repeated", "actions.joined"),
+        # What was asked for, or is said in another way without loss.
+        *("pass-through.dropped", "strip.raw", "strip.raw-event", "langgraph.left-open"),
+        *("legacy.interrupt", "legacy.resume", "upgrade.thinking", "upgrade.binary", "upgrade.null", "upgrade.shape"),
+        *("upgrade.interrupt", "upgrade.resume"),
+    }
+)
+"""Worth knowing, no reason to warn: logged at INFO."""
 
 
 def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
@@ -60,7 +69,7 @@ def run_sink(on_diagnostic: DiagnosticSink | None) -> DiagnosticSink:
 
 
 class _LogOnce:
-    """Logs each code once, at WARNING, without `detail`: a flood of repairs must not become a flood of log lines."""
+    """Logs each code once, without `detail`: a flood of repairs must not become a flood of log lines."""
 
     __slots__ = ("_seen",)
 
@@ -71,5 +80,5 @@ class _LogOnce:
         if diagnostic.code in self._seen:
             return
         self._seen.add(diagnostic.code)
-        level = logging.INFO if diagnostic.code in _QUIET else logging.WARNING
+        level = logging.INFO if diagnostic.code in QUIET else logging.WARNING
         _logger.log(level, "%s: %s", diagnostic.code, diagnostic.message)

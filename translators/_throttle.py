@@ -60,8 +60,12 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 _PLAIN: Final = 3
 """Fields of an event that is nothing but a delta: type, id, value."""
 
+_MANY: Final = 10
+"""RAW events that have flushed what was held, from which on they are a flood."""
+
 DIAGNOSTICS: Final[Mapping[str, str]] = {
-    "throttle.raw-event": "events that each carry a rawEvent are not merged: take that field off before the throttle",
+    "throttle.raw": "RAW events between the others keep them from merging: put StripMiddleware before the throttle",
+    "throttle.raw-event": "events that each carry a rawEvent are not merged: put StripMiddleware before the throttle",
 }
 """The diagnostics of this stage, by code."""
 
@@ -72,11 +76,13 @@ class ThrottleTranslator(TimedTranslator):
     Args:
         interval: Seconds between two flushes.
         min_chars: Held characters of text that flush before the interval ends; 0 = never.
-        sink: Gets the diagnostic of what cannot be merged (code ``throttle.raw-event``, once a run).
+        sink: Gets the diagnostics of what keeps events from merging (codes ``throttle.*``, each once a run).
     """
 
     def __init__(self, interval: float, min_chars: int = 0, sink: DiagnosticSink | None = None) -> None:
         self._sink = sink
+        self._cut_short = 0  # how often a RAW event has flushed what was held
+        self._originals = False  # whether events that carry a rawEvent were told of
         self._interval = interval
         self._min_chars = min_chars
         self._open_until = float("-inf")  # the window in which merged events are held
@@ -95,6 +101,10 @@ class ThrottleTranslator(TimedTranslator):
         if kind is None or not _joinable(kind, event):
             if not held:
                 return (event,)
+            if event.type == "RAW":
+                self._cut_short += 1
+                if self._cut_short == _MANY:
+                    self._say("throttle.raw", event.type)
             out = self._flush(now)
             out.append(event)
             return out
@@ -103,13 +113,17 @@ class ThrottleTranslator(TimedTranslator):
             return (event,)
         self._halved = False
         if not held or not held[-1].take(kind, event):
-            if held and self._sink is not None and held[-1].both_keep_originals(kind, event):
-                self._sink(Diagnostic("throttle.raw-event", DIAGNOSTICS["throttle.raw-event"], event_type=event.type))
-                self._sink = None
+            if held and not self._originals and held[-1].both_keep_originals(kind, event):
+                self._originals = True
+                self._say("throttle.raw-event", event.type)
             held.append(_Held(kind, event))
         if kind.join == "text":
             self._chars += len(getattr(event, kind.value) or "")
         return self._due(now)
+
+    def _say(self, code: str, event_type: str) -> None:
+        if self._sink is not None:
+            self._sink(Diagnostic(code, DIAGNOSTICS[code], event_type=event_type))
 
     def _due(self, now: float) -> Iterable[AnyEvent]:
         if now >= self._open_until or 0 < self._min_chars <= self._chars:

@@ -157,8 +157,17 @@ async def test_a_declined_interrupt_is_told_to_the_graph() -> None:
     assert "__agui_cancelled__" in said(declined)
 
 
-async def test_several_interrupts_are_answered_each_by_its_id() -> None:
-    source = LangGraphSource(questions("color", "size", "shape"))
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(LangGraphSource, id="graph"),
+        pytest.param(lambda graph: LangGraphSource(agent_of(graph), interrupt_outcome=True), id="agent"),
+        pytest.param(lambda graph: LangGraphSource(agent_of(graph, emit_interrupt_outcome=True)), id="agent's own"),
+        pytest.param(lambda graph: wrap_agent(agent_of(graph), interrupt_outcome=True), id="wrapped"),
+    ],
+)
+async def test_several_interrupts_are_answered_each_by_its_id(made: Any) -> None:
+    source = made(questions("color", "size", "shape"))
     asked = await collect(source, ASKED)
     ids = {question.message: question.id for question in asked.interrupts}
     assert set(ids) == {"color", "size", "shape"}
@@ -201,11 +210,22 @@ async def test_an_answer_to_what_is_not_open_answers_nothing() -> None:
     assert (late.outcome, sorted(late.state["answers"])) == ("success", ["color=red", "size=large"])
 
 
-async def test_an_answer_to_what_is_not_open_is_an_agents_own_to_judge() -> None:
+async def test_where_an_agent_tells_no_ids_any_will_do() -> None:
     source = LangGraphSource(agent_of(assistant("book")))
     await collect(source, ASKED)
-    result = await collect(source, resume(("someone-elses", "yes")))
+    result = await collect(source, resume(("what-a-stage-called-it", "yes")))
     assert said(result).startswith("booked trains: yes")  # as ag-ui-langgraph has it
+
+
+async def test_an_agents_class_that_reads_answers_itself_is_left_alone() -> None:
+    class Deaf(LangGraphAgent):  # type: ignore[misc] # untyped
+        def _build_command_from_agui_resume(self, *_: Any, **__: Any) -> Any:
+            return super()._build_command_from_agui_resume([])
+
+    source = LangGraphSource(Deaf(name="deaf", graph=assistant("book"), emit_interrupt_outcome=True))
+    asked = await collect(source, ASKED)
+    again = await collect(source, resume((asked.interrupts[0].id, "yes")))
+    assert said(again).startswith("booked trains: {'__agui_resume_map__': {}}")  # what the class made of it
 
 
 async def test_an_agents_own_settings_stay() -> None:
