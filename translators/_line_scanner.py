@@ -12,10 +12,8 @@ from typing import Final
 from agui_pipeline.translators._repair import Repair
 from agui_pipeline.translators._scan_items import OnBroken, Reason, ScanItem, decode, merged, positive, report
 
-# What Go's strings.TrimSpace trims, as the translator does whose framing this is. (str.strip() trims a little more.)
-_LINE_WHITE: Final = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+# What Go's strings.TrimSpace trims, as the translator does whose framing this is. str.strip() trims four more.
+LINE_WHITE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 # To see without decoding that most lines of prose, and of objects over many lines, are no JSON: its errors are slow.
 _JSON_BEGINS: Final = frozenset('{["-0123456789tfn')
 _CLOSERS: Final = {"{": "}", "[": "]", '"': '"'}
@@ -99,7 +97,7 @@ class LineScanner:
 
     def _whole(self, text: str, reason: Reason) -> ScanItem:
         """Decide on a whole line; `reason` is what is wrong with it if it begins as an object and is none."""
-        line = text.strip(_LINE_WHITE)
+        line = text.strip(LINE_WHITE)
         if not line:
             return ScanItem("cut", text)
         first = line[0]

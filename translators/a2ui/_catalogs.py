@@ -50,7 +50,11 @@ def _id_of(at: int, catalog: Any) -> str:
 def tool_catalog(catalogs: Sequence[Any]) -> str:
     """Return the catalog of a surface that a tool call names none for: the first of v0.9, else the basic one."""
     for id_, catalog in zip(catalog_ids(catalogs), catalogs, strict=True):
-        given = catalog.get("protocolVersion") if isinstance(catalog, Mapping) else catalog.protocol_version
+        given = (
+            catalog.get("protocolVersion")
+            if isinstance(catalog, Mapping)
+            else getattr(catalog, "protocol_version", None)
+        )
         if str(given or "0.9").removeprefix("v").startswith("0.9"):
             return id_
     return BASIC_CATALOGS["v0.9"]

@@ -38,6 +38,9 @@ class Judge:
         mixes: Whether a surface's messages of different generations are reported here: nobody follows surfaces.
         validator: Checks messages against catalogs; None where nobody does.
         catalog_of: Finds the catalog of a surface that an earlier run created, as the agent names it.
+
+    Attributes:
+        dropped_chars: Of the text between records that was dropped.
     """
 
     def __init__(
@@ -58,12 +61,14 @@ class Judge:
         self._mixes = mixes
         self._validator = validator
         self._catalog_of = catalog_of
+        self.dropped_chars = 0
         self._counts: dict[str, int] = {}
         self._generations: dict[str, str] = {}
         self._catalogs: dict[str, str | None] = {}
 
     def restart(self) -> None:
         """Forget what was counted: another run begins."""
+        self.dropped_chars = 0
         self._counts.clear()
         self._generations.clear()
         self._catalogs.clear()
@@ -163,6 +168,10 @@ class Judge:
             message = f"a record over a limit: {reason}"
         self._report(code, message, message_id=message_id, detail=detail)
         return Refusal(reason, over_limit=True)
+
+    def dropped(self, size: int) -> None:
+        """Count characters of text that was dropped; reported at the end of the run."""
+        self.dropped_chars += size
 
     def broken(self, broken: BrokenRecord, message_id: str | None) -> None:
         """Report what began as a record and is none."""

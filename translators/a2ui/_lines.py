@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
+
+from agui_pipeline.translators._line_scanner import LINE_WHITE
 
 
 class Line(NamedTuple):
@@ -10,10 +12,6 @@ class Line(NamedTuple):
 
     text: str
     whole: bool
-
-
-# What Go's strings.TrimSpace trims, as tRPC-Agent-Go does. str.strip() trims four control characters more.
-LINE_WHITE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 
 
 class LineJoiner:

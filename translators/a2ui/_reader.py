@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from agui_pipeline.translators._line_scanner import LineScanner
+from agui_pipeline.translators._line_scanner import LINE_WHITE, LineScanner
 from agui_pipeline.translators._repair import Repair
 from agui_pipeline.translators._scan_items import BrokenRecord, OnBroken, Reason, ScanItem, Scanner, decode
 from agui_pipeline.translators._scanner import JSONScanner
 from agui_pipeline.translators.a2ui._envelope import Envelope
-from agui_pipeline.translators.a2ui._lines import LINE_WHITE, Line, LineJoiner
+from agui_pipeline.translators.a2ui._lines import Line, LineJoiner
 from agui_pipeline.translators.a2ui._repairs import Repairs
 
 
@@ -105,14 +105,16 @@ class _ObjectTextReader(Reader):
         self, make_scanner: Callable[[Callable[[Any, str], bool]], Scanner], judge: Judge, message_id: str | None
     ) -> None:
         self._accepted: deque[Envelope] = deque()
-        super().__init__(make_scanner(self._accept), judge, message_id)
+        accepted = self._accepted
 
-    def _accept(self, value: Any, text: str) -> bool:
-        verdict = self._judge(value, text, self._message_id)
-        if isinstance(verdict, Envelope):
-            self._accepted.append(verdict)
-            return True
-        return False
+        def accept(value: Any, text: str) -> bool:  # no method: a run that is cut must be gone at once
+            verdict = judge(value, text, message_id)
+            if isinstance(verdict, Envelope):
+                accepted.append(verdict)
+                return True
+            return False
+
+        super().__init__(make_scanner(accept), judge, message_id)
 
     def read(self, items: list[ScanItem]) -> list[Piece]:
         pieces: list[Piece] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-from agui_pipeline.translators._a2ui_sdk import UNREACHABLE, CatalogValidator
+from agui_pipeline.translators._a2ui_sdk import MAX_CALLS, UNREACHABLE, CatalogValidator
 from agui_pipeline.translators.a2ui._carriers import A2UIContext
 from agui_pipeline.translators.a2ui._codes import Reporter
 from agui_pipeline.translators.a2ui._envelope import CREATES, Envelope
@@ -22,7 +22,8 @@ MAX_UNKNOWN: Final = 256
 
 MAX_CHECKED_COMPONENTS: Final = 1024
 MAX_CHECKED_SIZE: Final = 262144
-"""A surface of more components, or of more characters of JSON, is not validated as a whole: it would take too long."""
+"""What is validated as a whole at the end of one run, over all its surfaces: the event loop waits for it. So it is with
+function calls (`MAX_CALLS`). A surface that would be too much is left out."""
 
 Change: TypeAlias = Literal["changed", "same", "deleted", "refused"]
 """What a message did to its surface; `refused`: nothing, and a diagnostic says why."""
@@ -156,18 +157,30 @@ class RunSurfaces:
 
     def finish(self) -> None:
         """End the run: report the surfaces that it updated and nobody could show."""
+        room = 1.0
         for surface_id, surface in self._touched.items():
             if not surface.complete and surface_id not in self._unknowns:
                 lacks = "components" if surface.create is not None else "a createSurface or beginRendering"
                 message = f"a surface was updated and never shown: nothing brought {lacks}"
                 self._report("a2ui.surface-incomplete", message, detail={"surface_id": surface_id, "lacks": lacks})
             elif surface.complete and self._validator is not None:
-                self._check(surface_id, surface, self._validator)
+                cost = self._cost(surface)
+                if cost <= room:
+                    room -= cost
+                    self._check(surface_id, surface, self._validator)
         self._touched.clear()
         self._unknowns.clear()
         self._firsts.clear()
         self._thread = None
         self.run = object()
+
+    @staticmethod
+    def _cost(surface: Surface) -> float:
+        """Say how much of what a run may take it takes to validate a surface as a whole."""
+        operations = surface.operations()[:2]
+        components = operations[1]["updateComponents" if surface.flat else "surfaceUpdate"]["components"]
+        size = max(surface.size / MAX_CHECKED_SIZE, len(components) / MAX_CHECKED_COMPONENTS)
+        return size if size > 1 else max(size, CatalogValidator.calls_in(operations) / MAX_CALLS)
 
     def _check(self, surface_id: str, surface: Surface, validator: CatalogValidator) -> None:
         """Report what is wrong with a surface as a whole: references, cycles, root."""
@@ -176,10 +189,6 @@ class RunSurfaces:
         catalog_id = self.catalog_of(surface_id)
         if catalog_id is not None:
             create = {**create, kind: {**create[kind], "catalogId": catalog_id}}
-        components = update["updateComponents" if surface.flat else "surfaceUpdate"]["components"]
-        affords = surface.size <= MAX_CHECKED_SIZE and len(components) <= MAX_CHECKED_COMPONENTS
-        if not (affords and validator.affords((create, update))):
-            return
         problem = validator.check(surface.generation, [create, update], {})
         if problem is not None and problem.codes != UNREACHABLE:  # an update may have put another in its place
             message = f"a surface is not valid as a whole: {problem.codes}"

@@ -144,17 +144,17 @@ class ThreadSurfaces:
         surface = self._surfaces.get(surface_id)
         if log is None or surface is None or not log.pending:
             return
-        pending, log.pending = log.pending, []
-        new = log.count == 0
-        log.count += len(pending)
-        log.size += sum(int(record.get("size", 0)) for record in pending)
+        count = log.count + len(log.pending)
+        size = log.size + sum(int(record.get("size", 0)) for record in log.pending)
         # Folded where it is more than twice what rebuilds the surface: the work stays in proportion to what came.
-        longer = log.count > _SLACK_RECORDS + 2 * surface.messages or log.size > _SLACK_BYTES + 2 * surface.size
-        if new and not longer:
-            self._store.replace(self._key, surface_id, pending)
-        elif longer or not self._store.append(self._key, surface_id, pending):
+        longer = count > _SLACK_RECORDS + 2 * surface.messages or size > _SLACK_BYTES + 2 * surface.size
+        if log.count == 0 and not longer:
+            self._store.replace(self._key, surface_id, log.pending)
+        elif longer or not self._store.append(self._key, surface_id, log.pending):
             self._store.replace(self._key, surface_id, [surface.state()])
-            log.count, log.size = 1, surface.size
+            count, size = 1, surface.size
+        # Only now: what the store raises ends this run, but another one of the thread may go on.
+        log.count, log.size, log.pending = count, size, []
 
 
 def by_thread(input: RunAgentInput) -> str:

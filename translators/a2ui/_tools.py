@@ -6,7 +6,7 @@ are valid (`_judge.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from agui_pipeline.translators._scan_items import decode
@@ -23,6 +23,8 @@ MESSAGE_KEYS: Final = ("messages", "a2ui_json", "a2ui_operations")
 
 _NOTHING: Final = "the arguments of a tool call hold no A2UI message"
 _MAX_LEVELS: Final = 4  # {"messages": "[{…}]"} has three
+MAX_CALL_VALUES: Final = 1024
+"""Values in the arguments of a call that are looked at. An array may hold 250,000 texts, each to be scanned."""
 
 
 class _Prose(NamedTuple):
@@ -32,7 +34,7 @@ class _Prose(NamedTuple):
 
 
 class ToolReader:
-    """Finds the messages in the arguments of a call.
+    """Finds the messages in the arguments of one call.
 
     Args:
         judge: Decides on each.
@@ -66,21 +68,21 @@ class ToolReader:
         self._max_depth = max_depth
         self._catalog = catalog
         self._exists = exists
+        self._values = 0
 
-    def read(self, call: ToolCall) -> list[Piece]:
-        """Give what goes on of a call that has ended."""
+    def read(self, call: ToolCall) -> Iterator[Piece]:
+        """Give what goes on of a call that has ended: each piece only once those before it have gone on."""
         if call.over:
-            return self._over(call)
-        text = call.arguments
-        if not text.strip():
-            return self._invalid(_NOTHING, text, call.id)
-        found = self._found(text, call.id)
-        if not found:
-            return self._invalid(_NOTHING, text, call.id)
-        pieces: list[Piece] = []
-        for value in found:
-            pieces += self._judged(value, call.id)
-        return pieces
+            yield from self._over("tool_arguments", call.max_chars, call.size, call.id)
+            return
+        nothing = True
+        for value in self._found(call.arguments, call.id):
+            nothing = False
+            yield from self._judged(value, call.id)
+        if self._values > MAX_CALL_VALUES:
+            yield from self._over("tool_values", MAX_CALL_VALUES, self._values, call.id)
+        elif nothing:
+            yield from self._invalid(_NOTHING, call.arguments, call.id)
 
     def _judged(self, value: Any, call_id: str) -> list[Piece]:
         if isinstance(value, _Prose):
@@ -100,15 +102,15 @@ class ToolReader:
         self._report("a2ui.invalid", reason, message_id=call_id, detail={"reason": reason, "size": len(text)})
         return self._refused(reason, text)
 
-    def _over(self, call: ToolCall) -> list[Piece]:
-        reason = f"the arguments of a tool call may be {call.max_chars} characters, these are {call.size}"
-        detail = {"limit": "tool_arguments", "maximum": call.max_chars, "size": call.size}
-        self._report("a2ui.limit", reason, message_id=call.id, detail=detail)
+    def _over(self, limit: str, maximum: int, size: int, call_id: str) -> list[Piece]:
+        reason = f"{limit} is {maximum}, a call has {size}: what is over is not read"
+        detail = {"limit": limit, "maximum": maximum, "size": size}
+        self._report("a2ui.limit", reason, message_id=call_id, detail=detail)
         return [Failure(reason)] if self._on_invalid == "error" else []
 
     # Where the messages are
 
-    def _found(self, text: str, call_id: str) -> list[Any]:
+    def _found(self, text: str, call_id: str) -> Iterable[Any]:
         try:
             value = decode(text)
         except ValueError:
@@ -134,21 +136,25 @@ class ToolReader:
             if item.kind == "record" or (item.kind == "prose" and not item.text.isspace())
         ]
 
-    def _messages(self, value: Any, call_id: str, level: int) -> list[Any]:
-        if level > _MAX_LEVELS:
-            return []
+    def _messages(self, value: Any, call_id: str, level: int) -> Iterator[Any]:
+        self._values += 1
+        if level > _MAX_LEVELS or self._values > MAX_CALL_VALUES:
+            return
         if isinstance(value, str):
-            return self._in_text(value, call_id, level)
-        if isinstance(value, list):
-            return [message for item in value for message in self._messages(item, call_id, level + 1)]
-        if not isinstance(value, dict) or not KINDS.isdisjoint(value):
-            return [value] if isinstance(value, dict) else []
-        for key in MESSAGE_KEYS:
-            if key in value:
-                return self._messages(value[key], call_id, level + 1)
-        return self._surface(value)
+            yield from self._in_text(value, call_id, level)
+        elif isinstance(value, list):
+            for item in value:
+                yield from self._messages(item, call_id, level + 1)
+                if self._values > MAX_CALL_VALUES:
+                    return
+        elif isinstance(value, dict):
+            if not KINDS.isdisjoint(value):
+                yield value
+                return
+            key = next((key for key in MESSAGE_KEYS if key in value), None)
+            yield from self._surface(value) if key is None else self._messages(value[key], call_id, level + 1)
 
-    def _in_text(self, text: str, call_id: str, level: int) -> list[Any]:
+    def _in_text(self, text: str, call_id: str, level: int) -> Iterable[Any]:
         try:
             inner = decode(text)
         except ValueError:

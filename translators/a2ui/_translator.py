@@ -7,8 +7,8 @@ not know how text is cut into records (`_reader.py`), which are messages (`_judg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, TypeAlias
 
 from agui_pipeline.translators._base import Translator
 from agui_pipeline.translators._diagnostics import DiagnosticSink
@@ -21,13 +21,13 @@ from agui_pipeline.translators.a2ui._judge import Judge
 from agui_pipeline.translators.a2ui._lanes import Lanes, Stream, stream_id, subagent_of
 from agui_pipeline.translators.a2ui._messages import Output, TextMessage
 from agui_pipeline.translators.a2ui._open_calls import OpenCalls, ToolCall
-from agui_pipeline.translators.a2ui._reader import Piece, Reader, ReaderFactory
+from agui_pipeline.translators.a2ui._reader import Piece, ReaderFactory
 from agui_pipeline.translators.a2ui._repairs import Repairs
 from agui_pipeline.translators.a2ui._run_surfaces import RunSurfaces
 from agui_pipeline.translators.a2ui._settings import A2UISettings
 from agui_pipeline.translators.a2ui._tools import ToolReader
 
-_Handler: TypeAlias = Callable[[Event], Iterable[AnyEvent]]
+_Handler: TypeAlias = Callable[["A2UITranslator", Event], Iterable[AnyEvent]]
 
 
 class A2UITranslator(Translator):
@@ -61,7 +61,7 @@ class A2UITranslator(Translator):
             validator=settings.validator,
             catalog_of=None if surfaces is None else surfaces.catalog_of,
         )
-        self._repairs = self._new_repairs(report)
+        self._repairs = Repairs(settings.repairer, settings.limits, report, validates=settings.validate != "off")
         self._new_reader = ReaderFactory(
             framing=settings.framing,
             on_invalid=settings.on_invalid,
@@ -69,38 +69,24 @@ class A2UITranslator(Translator):
             max_depth=settings.limits.max_depth,
             judge=self._judge,
             on_broken=self._judge.broken,
-            on_dropped=self._prose_dropped,
+            on_dropped=self._judge.dropped,
             repairs=self._repairs,
         )
-        self._reading: dict[str, _Handler] = {
-            "TEXT_MESSAGE_START": self._text_start,
-            "TEXT_MESSAGE_CONTENT": self._text_content,
-            "TEXT_MESSAGE_END": self._text_end,
-            "TEXT_MESSAGE_CHUNK": self._text_chunk,
-            "TOOL_CALL_CHUNK": self._other_chunk,
-            "REASONING_MESSAGE_CHUNK": self._other_chunk,
-            "MESSAGES_SNAPSHOT": self._messages_snapshot,
-            "RUN_STARTED": self._run_started,
-            "RUN_FINISHED": self._run_ended,
-            "RUN_ERROR": self._run_ended,
-        }
+        self._reading = self._TEXT_AND_CALLS if settings.tools else self._TEXT
         # Both change while a run is over by a RUN_ERROR of ours.
         self._handlers = self._reading
-        self._handle_other: _Handler = self._other
-        if settings.tools:
-            self._reading |= dict.fromkeys(("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"), self._tool_call)
+        self._handle_other: _Handler = A2UITranslator._other
         self._open: dict[str | None, TextMessage] = {}
         self._calls = OpenCalls(settings.tools, settings.limits.max_message_bytes)
         self._lanes = Lanes()  # the source's chunk streams
         # What is reported at the end of a run.
         self._dropped: dict[str, int] = {}
         self._told_unset = False
-        self._prose = 0
         self._raw_events = 0
         self._after_error = 0
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:
-        return self._handlers.get(event.type, self._handle_other)(event)
+        return self._handlers.get(event.type, self._handle_other)(self, event)
 
     def flush(self) -> Iterable[AnyEvent]:
         self._flush_all(None)
@@ -149,7 +135,10 @@ class A2UITranslator(Translator):
                 text = f"{count} {name} events did not pass pass_through"
                 self._report("a2ui.dropped", text, event_type=name, detail={"count": count})
         totals = {
-            "a2ui.prose-dropped": (self._prose, "characters of text that is no A2UI message were dropped"),
+            "a2ui.prose-dropped": (
+                self._judge.dropped_chars,
+                "characters of text that is no A2UI message were dropped",
+            ),
             "a2ui.after-error": (self._after_error, "events after the RUN_ERROR for invalid A2UI were dropped"),
             "a2ui.raw-event": (self._raw_events, "rawEvent copies were left out: their text went on with other events"),
         }
@@ -157,16 +146,13 @@ class A2UITranslator(Translator):
             if count:
                 self._report(code, f"{count} {what}", detail={"count": count})
         self._dropped.clear()
-        self._prose = self._raw_events = self._after_error = 0
+        self._raw_events = self._after_error = 0
         self._deliver.failed = False
-        self._handlers, self._handle_other = self._reading, self._other
+        self._handlers, self._handle_other = self._reading, A2UITranslator._other
         self._judge.restart()
         self._repairs.restart()
         if self._surfaces is not None:
             self._surfaces.finish()
-
-    def _prose_dropped(self, size: int) -> None:
-        self._prose += size
 
     # Text
 
@@ -256,7 +242,7 @@ class A2UITranslator(Translator):
 
     def _stop_where_failed(self) -> None:
         if self._deliver.failed:
-            self._handlers, self._handle_other = {"RUN_STARTED": self._run_started}, self._ignore
+            self._handlers, self._handle_other = self._OVER, A2UITranslator._ignore
 
     def _new_message(
         self, id_: str | None, opener: Event | None, subagent_run_id: str | None, *, chunked: bool
@@ -308,7 +294,7 @@ class A2UITranslator(Translator):
             return self._ignore(event)
         if self._passes(event):
             # Where prose is shown as text, the history must agree with it.
-            shown, count = without_records(event, self._history_readers()) if self._texts else (event, 0)
+            shown, count = without_records(event, self._settings) if self._texts else (event, 0)
             if count:
                 text = (
                     "A2UI messages in the text of a MESSAGES_SNAPSHOT were left out: they travel as they are streamed"
@@ -316,35 +302,6 @@ class A2UITranslator(Translator):
                 self._report("a2ui.snapshot-text", text, event_type="MESSAGES_SNAPSHOT", detail={"count": count})
             self._out.add(shown)
         return self._out.take()
-
-    def _history_readers(self) -> Callable[[str | None], Reader]:
-        """Return what makes readers that report nothing: what they read was reported on when it was streamed.
-
-        Nor are catalogs asked again: a history may be long.
-        """
-        settings = self._settings
-        nobody = Reporter(lambda _diagnostic: None)
-        judge = Judge(settings.limits, nobody, validates=settings.validate != "off", versions=settings.versions)
-        make = ReaderFactory(
-            framing=settings.framing,
-            on_invalid="text",
-            max_chars=settings.limits.max_message_bytes,
-            max_depth=settings.limits.max_depth,
-            judge=judge,
-            on_broken=lambda _broken, _id: None,
-            on_dropped=lambda _size: None,
-            repairs=self._new_repairs(nobody),
-        )
-
-        def new_reader(message_id: str | None) -> Reader:
-            judge.restart()
-            return make(message_id)
-
-        return new_reader
-
-    def _new_repairs(self, report: Reporter) -> Repairs:
-        settings = self._settings
-        return Repairs(settings.repairer, settings.limits, report, validates=settings.validate != "off")
 
     def _other_chunk(self, event: Event) -> Iterable[AnyEvent]:
         lane, stream = self._lanes.continued_by(event)
@@ -414,6 +371,28 @@ class A2UITranslator(Translator):
         if stream.kind == "tool":
             self._end_call(self._calls.end(stream.id), event)
         self._end_message(stream.message, event)
+
+    # What takes which event. No bound methods: they would keep a run that was cut, and its thread's surfaces, alive.
+
+    _TEXT: ClassVar[Mapping[str, _Handler]] = {
+        "TEXT_MESSAGE_START": _text_start,
+        "TEXT_MESSAGE_CONTENT": _text_content,
+        "TEXT_MESSAGE_END": _text_end,
+        "TEXT_MESSAGE_CHUNK": _text_chunk,
+        "TOOL_CALL_CHUNK": _other_chunk,
+        "REASONING_MESSAGE_CHUNK": _other_chunk,
+        "MESSAGES_SNAPSHOT": _messages_snapshot,
+        "RUN_STARTED": _run_started,
+        "RUN_FINISHED": _run_ended,
+        "RUN_ERROR": _run_ended,
+    }
+    _TEXT_AND_CALLS: ClassVar[Mapping[str, _Handler]] = {
+        **_TEXT,
+        "TOOL_CALL_START": _tool_call,
+        "TOOL_CALL_ARGS": _tool_call,
+        "TOOL_CALL_END": _tool_call,
+    }
+    _OVER: ClassVar[Mapping[str, _Handler]] = {"RUN_STARTED": _run_started}
 
     # Diagnostics
 

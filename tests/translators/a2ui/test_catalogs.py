@@ -198,6 +198,33 @@ def test_a_surface_is_looked_at_as_a_whole_at_the_end_of_the_run(messages: list[
     assert result.detail("a2ui.surface-invalid")["reason"] == code
 
 
+@pytest.mark.parametrize("heavy", ["components", "calls", "size"])
+def test_what_is_looked_at_then_is_bounded_over_all_surfaces_of_the_run(heavy: str) -> None:
+    """The event loop waits for it: sixty-four surfaces would take seconds."""
+    calls = {"call": "formatString", "args": {"value": "x"}}
+    fields: dict[str, Any] = {"text": {"components": "hi", "calls": calls, "size": "x" * 1024}[heavy]}
+    a_message, messages = {"components": (150, 3), "calls": (100, 1), "size": (60, 2)}[heavy]
+
+    def surface(id: str) -> list[Wire]:
+        made = [
+            {"id": f"c{at}", "component": "Column", "children": ["zz"]}
+            if at == 0
+            else {"id": f"c{at}", "component": "Text", **fields}
+            for at in range(a_message * messages)
+        ]
+        parts = [made[at : at + a_message] for at in range(0, len(made), a_message)]
+        return [
+            create(id),
+            *({"version": "v0.9", "updateComponents": {"surfaceId": id, "components": part}} for part in parts),
+        ]
+
+    result = full(*surface("a"), *surface("b"), *surface("c"), *[create("d"), components("other", surface="d")])
+    invalid = [d.detail["surface_id"] for d in result.diagnostics if d.code == "a2ui.surface-invalid"]
+    assert invalid == ["a", "b", "d"]  # what is smaller may still have its turn
+    again = full(*surface("c"))
+    assert again.codes == ["a2ui.surface-invalid"]
+
+
 MINE = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "https://example.com/mine.json",

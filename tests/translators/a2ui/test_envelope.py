@@ -95,6 +95,12 @@ INVALID: dict[str, tuple[Any, str]] = {
         '"path" of dataModelUpdate must be a string',
     ),
     "a data model that is no object": (create(version="v1.0", dataModel=[]), '"dataModel" of createSurface'),
+    "created with components of none": (create(version="v1.0", components=[]), '"components" of createSurface'),
+    "created with null for components": (create(version="v1.0", components=None), '"components" of createSurface'),
+    "a function on a surface that is a number": (
+        {"version": "v1.0", "callRendererFunction": {**CALL, "surfaceId": 1}},
+        '"surfaceId" of callRendererFunction must be a string',
+    ),
     "a function without id": (
         {"version": "v1.0", "callRendererFunction": {"callFunction": {}}},
         'needs "functionCallId", a string',

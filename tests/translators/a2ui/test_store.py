@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -121,6 +122,53 @@ def test_what_a_store_has_forgotten_meanwhile_is_told_again_whole() -> None:
         data(1, "/a"),
         data(2, "/b"),
     )
+
+
+class FailingStore(JSONStore):
+    """A store that cannot be reached for a while."""
+
+    failing = False
+
+    def append(self, thread: str, surface: str, records: Sequence[Mapping[str, Any]]) -> bool:
+        if self.failing:
+            raise ConnectionError("gone")
+        return super().append(thread, surface, records)
+
+
+def test_what_a_store_failed_to_keep_is_told_again_by_another_run_of_the_thread() -> None:
+    store = FailingStore()
+    middleware = A2UIMiddleware(carrier="activity", registry=SurfaceRegistry(store=store))
+    one, two = middleware.translator(run_input()), middleware.translator(run_input(run_id="r2"))
+    for translator in (one, two):
+        for event in (STARTED, start()):
+            list(translator.feed(decode_event(event)))
+    list(one.feed(decode_event(content(lines(create(), components())))))
+    list(two.feed(decode_event(content(lines(data(0, "/zero"))))))
+    store.failing = True
+    with pytest.raises(ConnectionError):
+        list(one.feed(decode_event(content(lines(data(1, "/one"))))))
+    store.failing = False
+    list(two.feed(decode_event(content(lines(data(2, "/two"))))))
+    expected = (create(), components(), data(0, "/zero"), data(1, "/one"), data(2, "/two"))
+    assert SurfaceRegistry(store=store).messages_for("t", "s") == expected
+
+
+@pytest.mark.parametrize("on_invalid", ["raw", "text", "drop", "error"])
+def test_a_run_that_was_cut_holds_on_to_nothing(on_invalid: Any) -> None:
+    """Nobody tells a translator that its client has left. The next run must ask the store, not the garbage."""
+    store = JSONStore()
+    middleware = A2UIMiddleware(carrier="activity", on_invalid=on_invalid, registry=SurfaceRegistry(store=store))
+    gc.disable()
+    try:
+        translator = middleware.translator(run_input())
+        for event in (STARTED, start(), content(lines(create(), components()) + "{")):
+            list(translator.feed(decode_event(event)))
+        del translator
+        run(store, delete())  # in another process
+        assert middleware.registry.surfaces("t") == ()
+        assert translate(run_of(*message(lines(data(1)))), middleware).events == run_of()
+    finally:
+        gc.enable()
 
 
 def test_clearing_reaches_runs_under_way() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agui_pipeline.adapters.testing import assert_valid_stream
 from agui_pipeline.middleware.a2ui import A2UILimits, A2UIMiddleware, SurfaceRegistry
 from agui_pipeline.translators import decode_event
 from agui_pipeline.translators.a2ui import BASIC_CATALOGS
@@ -21,6 +23,7 @@ from tests.translators.a2ui.streams import (
     Wire,
     activity,
     as_wire,
+    chunk,
     components,
     content,
     create,
@@ -106,6 +109,7 @@ def test_a_surface_with_components_and_data_becomes_messages() -> None:
         ([{"catalogId": "mine"}], "mine"),
         ([{"catalogId": "later", "protocolVersion": "1.0"}, {"$id": "mine", "protocolVersion": "0.9.1"}], "mine"),
         ([{"catalogId": "later", "protocolVersion": "v1.0"}], BASIC_CATALOGS["v0.9"]),
+        ([SimpleNamespace(catalog_id="later", protocol_version="v1.0"), SimpleNamespace(catalog_id="mine")], "mine"),
     ],
 )
 def test_its_catalog_is_the_first_of_ones_own(catalogs: Any, expected: str) -> None:
@@ -124,6 +128,13 @@ def test_a_surface_is_created_once() -> None:
     only_data = json.dumps({"surfaceId": "s", "data": {"a": 2}})
     assert translate(run_of(*call(only_data)), middleware).events[1:-1] == [custom(data({"a": 2}, "/"))]
     assert middleware.registry.surfaces("t") == ("s",)
+
+
+def test_also_where_one_call_says_it_twice() -> None:
+    one, two = ({"surfaceId": "s", "components": COMPONENTS}, {"surfaceId": "s", "data": {"a": 1}})
+    result = render(*call(json.dumps([one, two])))
+    assert result.events == run_of(custom(create()), custom(components()), custom(data({"a": 1}, "/")))
+    assert result.codes == ["a2ui.pass-through-unset"]
 
 
 def test_an_activity_is_named_after_the_call() -> None:
@@ -175,6 +186,29 @@ def test_chunks_are_read_too() -> None:
     assert render(*pieces, step, **ALL).events == run_of(*pieces, *map(custom, FORM), step)
     other = chunks("{}", id="d", name="other")
     assert render(*pieces, *other, **ALL).events == run_of(*pieces, *map(custom, FORM), *other)
+
+
+@pytest.mark.parametrize("models", [False, True])
+def test_a_chat_has_prose_surfaces_in_text_and_in_calls_and_front_end_tools(*, models: bool) -> None:
+    """All of it in chunks, which lean on one another: what goes in between must not cut one off from its stream."""
+    weather = chunks('{"city":', '"Bern"}', id="w", name="weather_card")
+    render_b = chunks(json.dumps({"surfaceId": "b", "components": COMPONENTS}), id="r")
+    text = [chunk("Sunny.\n", "m", role="assistant"), chunk(lines(create(), components())), chunk("Book?")]
+    events = run_of(*text, *weather, *render_b, chunk("Bye.", "n"))
+    chat = A2UIMiddleware.chat(tools=["render_a2ui"])
+    sent = translate(events, chat, models=models).events
+    assert sent == run_of(
+        text[0],
+        custom(create()),
+        custom(components()),
+        chunk("Book?", "m", role="assistant"),
+        *weather,
+        *render_b,
+        custom(create("b")),
+        custom(components(surface="b")),
+        chunk("Bye.", "n"),
+    )
+    assert_valid_stream(map(decode_event, sent))
 
 
 def test_a_call_and_a_text_interleave() -> None:
@@ -249,6 +283,19 @@ def test_arguments_that_are_too_long_are_not_held() -> None:
     }
     failed = render(*call("x" * 5000), *message("hi"), limits=limits, on_invalid="error")
     assert [event["type"] for event in failed.events] == ["RUN_STARTED", "RUN_ERROR"]
+
+
+@pytest.mark.parametrize("item", ['"{"', "5", '{"messages": "x"}'])
+def test_no_more_than_1024_values_of_a_call_are_looked_at(item: str) -> None:
+    """A megabyte of tiny texts, each to be scanned, would take seconds."""
+    many = f"[{json.dumps(create())}, {', '.join([item] * 2000)}, {json.dumps(delete())}]"
+    result = render(*call(many), on_invalid="drop")
+    assert result.events == run_of(custom(create()))
+    assert result.detail("a2ui.limit") == {"limit": "tool_values", "maximum": 1024, "size": 1025}
+    failed = render(*call(many), on_invalid="error")
+    assert [event["type"] for event in failed.events] == ["RUN_STARTED", "CUSTOM", "RUN_ERROR"]
+    enough = json.dumps([delete()] * 1023)
+    assert "a2ui.limit" not in render(*call(enough), limits=A2UILimits(max_surface_messages=1023)).codes
 
 
 def test_nothing_follows_a_run_error_of_ours() -> None:
