@@ -61,7 +61,7 @@ class Stream:
         ours: Whether the response is this stream's.
         aside: Whether it is the app's own, and passes as it is.
         unread: Set when the client has left, or the response has ended.
-        fused: Whether the whole chain runs in this request's task.
+        fused: Whether the whole chain is one driver, in this request's task; known once the chain has started.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Stream:
         self.ours = False
         self.aside = False
         self._pipeline = pipeline.around(self)
-        self.fused = pipeline.fused
+        self.fused = False
         self._send = send
         self._receive = receive
         self._make = make
@@ -335,9 +335,7 @@ class Stream:
         """Write what the chain gives."""
         block = self._block
         intake = Intake()
-        place = segment.reserve()  # `start` leaves a chain without stages to its caller
-        events = self._pipeline.start(input, segment)
-        segment.fill(place, events)
+        events, self.fused = self._pipeline.start(input, segment)
         writer = self.writer
         add = writer.add
         direct = not self.fused  # a function stage may sleep with events behind it unsent

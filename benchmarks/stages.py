@@ -9,7 +9,13 @@ from typing import Any
 
 from ag_ui.core import RunAgentInput, TextMessageContentEvent
 
-from agui_pipeline.middleware import EventThrottleMiddleware, PassThroughMiddleware, Pipeline, Source
+from agui_pipeline.middleware import (
+    A2UIActionMiddleware,
+    EventThrottleMiddleware,
+    PassThroughMiddleware,
+    Pipeline,
+    Source,
+)
 from agui_pipeline.translators import AnyEvent, Event, run_input
 from benchmarks._measure import Row, heading, machine
 
@@ -57,6 +63,9 @@ async def _main() -> None:
     third = await _cost(Pipeline(_agent, *passing))
     print(Row("the first fused stage adds (to a bare pipeline)", first - pipeline, "µs"))
     print(Row("a further fused stage adds", (third - first) / 2, "µs", "goal 0.2"))
+    aside = await _cost(Pipeline(_agent, passing[0], A2UIActionMiddleware(), passing[1]))
+    second = await _cost(Pipeline(_agent, *passing[:2]))
+    print(Row("an async stage that stands aside adds", aside - second, "µs", "goal 0.0"))
     throttled = await _cost(Pipeline(_agent, EventThrottleMiddleware()))
     print(Row("a throttle adds (a burst, merged)", throttled - pipeline, "µs"))
 

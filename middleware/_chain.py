@@ -11,40 +11,57 @@ from typing import Any
 from ag_ui.core import RunAgentInput
 from pydantic import BaseModel
 
-from agui_pipeline.middleware._translator import TranslatorMiddleware
+from agui_pipeline.middleware._translator import Stage, TranslatorMiddleware
 from agui_pipeline.translators import AnyEvent, TimedTranslator, Translator, WireEvent
 
 
 class Chain:
     """The translators of one run, nearest the source first.
 
+    Args:
+        stages: Those that the run shall go through, nearest the source first. The last ones are taken, up to one that
+            must run apart: an async stage, unless it stands aside in this run.
+        input: The run's input as it comes from the client's side.
+
     Attributes:
-        input: What the source is to be given: the run's input as the stages changed it, last stage first.
+        rest: How many of the stages are left, of which the last must run apart.
+        input: What is to be given to the next of them, or to the source: the input as the stages changed it, last
+            stage first.
+        empty: Whether there are no translators.
         timed: Whether any member may hold events for a while.
         ended: Whether a stage raised, or `end` was called: nothing more may be fed.
         error: What the reader must raise after the last events; None for a plain end.
         last: The events that go out before `error`, where a stage raised while the chain was being made.
     """
 
-    __slots__ = ("_feeds", "_stages", "_timed", "ended", "error", "input", "last", "timed")
+    __slots__ = ("_feeds", "_stages", "_timed", "empty", "ended", "error", "input", "last", "rest", "timed")
 
-    def __init__(self, middleware: Sequence[TranslatorMiddleware], input: RunAgentInput) -> None:
+    def __init__(self, stages: Sequence[Stage], input: RunAgentInput) -> None:
         made: list[Translator | TimedTranslator] = []
         problem: Exception | None = None
-        for stage in reversed(middleware):
+        rest = len(stages)
+        for stage in reversed(stages):
             try:
-                translator = stage.translator(input)
-                if not isinstance(translator, Translator | TimedTranslator):
-                    raise TypeError(_wrong(stage, "translator", "a Translator or a TimedTranslator", translator))
-                input = stage.prepare(input)
-                if not isinstance(input, RunAgentInput):
-                    raise TypeError(_wrong(stage, "prepare", "a RunAgentInput", input))
+                if isinstance(stage, TranslatorMiddleware):
+                    translator = stage.translator(input)
+                    if not isinstance(translator, Translator | TimedTranslator):
+                        raise TypeError(_wrong(stage, "translator", "a Translator or a TimedTranslator", translator))
+                    input = _checked(stage, "prepare", stage.prepare(input))
+                    made.append(translator)
+                else:
+                    stand_aside = getattr(stage, "stand_aside", None)
+                    changed = None if stand_aside is None else stand_aside(input)
+                    if changed is None:
+                        break
+                    input = _checked(stage, "stand_aside", changed)
             except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
                 problem = exc
                 break
-            made.append(translator)
+            rest -= 1
         made.reverse()
+        self.rest = rest
         self.input = input
+        self.empty = not made
         self._stages: list[tuple[Any, bool]] = [(stage, isinstance(stage, TimedTranslator)) for stage in made]
         self._feeds = [(stage.feed, timed) for stage, timed in self._stages]
         self._timed = [(place, stage) for place, (stage, timed) in enumerate(self._stages) if timed]
@@ -145,6 +162,12 @@ class Chain:
             events = out
         self.error = error
         return list(events)
+
+
+def _checked(stage: object, method: str, input: object) -> RunAgentInput:
+    if not isinstance(input, RunAgentInput):
+        raise TypeError(_wrong(stage, method, "a RunAgentInput", input))
+    return input
 
 
 def _events_of(given: Any, feed: Any) -> Iterable[AnyEvent]:

@@ -6,7 +6,7 @@ Knows how much of a run is held, and who waits for more. Does not know which req
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 
 import anyio
 
@@ -39,7 +39,7 @@ class LiveRun:
         self._first = 0  # the number of the first event that is held
         self._size = 0
         self._ended = False
-        self._after: tuple[AnyEvent, ...] = ()
+        self._after: AnyEvent | None = None
         self._news: anyio.Event | None = None
 
     @property
@@ -61,22 +61,22 @@ class LiveRun:
             self._first += 1
         self._tell()
 
-    def end(self, after: Iterable[AnyEvent] = ()) -> None:
+    def end(self, after: AnyEvent | None = None) -> None:
         """End the run. Only the first call counts.
 
         Args:
-            after: What those who follow are told after its last event, where it was cut.
+            after: What those who follow are told after its last event, where it was cut or refused.
         """
         if not self._ended:
             self._ended = True
-            self._after = tuple(after)
+            self._after = after
             self._tell()
 
     async def follow(self, cut: Callable[[], None]) -> AsyncGenerator[AnyEvent, None]:
         """Give the events so far, then each as it comes. Who falls behind what is held gets RUN_ERROR.
 
         Args:
-            cut: Called before the last events where these are not the run's own.
+            cut: Called before the last event where that is not the run's own.
         """
         number = 0
         while True:
@@ -93,10 +93,9 @@ class LiveRun:
             if self._news is None:
                 self._news = anyio.Event()
             await self._news.wait()
-        if self._after:
+        if self._after is not None:
             cut()
-        for event in self._after:
-            yield event
+            yield self._after
 
     def _tell(self) -> None:
         if self._news is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from itertools import groupby, pairwise
-from typing import Any, TypeAlias, cast
+from itertools import pairwise
+from typing import Any, cast
 
 from ag_ui.core import RunAgentInput
 
@@ -16,10 +16,8 @@ from agui_pipeline.middleware._intake import EVENT_TYPES, Intake
 from agui_pipeline.middleware._segment import Segment, raise_closing
 from agui_pipeline.middleware._source import async_iterator, check_middleware, opener_of
 from agui_pipeline.middleware._translator import Stage, StrangeFrames, TranslatorMiddleware
-from agui_pipeline.middleware._types import Middleware, Source
+from agui_pipeline.middleware._types import Source
 from agui_pipeline.translators import ConfigurationError, Event, SSEFrame
-
-_Stage: TypeAlias = "tuple[TranslatorMiddleware, ...] | Middleware"
 
 
 class Pipeline:
@@ -39,7 +37,9 @@ class Pipeline:
 
     Args:
         source: Whatever `as_source` takes.
-        *middleware: Async generator functions ``(input, next)`` and middleware objects.
+        *middleware: Async generator functions ``(input, next)`` and middleware objects. An object that is needed in
+            some runs only may have a method ``stand_aside(input)``: it returns the input to hand on where the run needs
+            nothing else of it, so that its neighbours share one driver, and None where it is to be called.
 
     Raises:
         ConfigurationError: The source is none, a middleware is none, or one comes after a stage that leaves AG-UI; says
@@ -78,7 +78,6 @@ class Pipeline:
             check_middleware(stage)
         _check_last(members)
         self._members = members
-        self._stages = _fuse(members)
 
     def __call__(self, input: RunAgentInput) -> AsyncGenerator[Event, None]:
         """Start a run: an async generator of its events.
@@ -98,9 +97,9 @@ class Pipeline:
         intake = Intake()
         error: BaseException | None = None
         try:
-            async for item in self.start(input, segment):
+            async for item in self.start(input, segment)[0]:
                 # Frames are what a stage made that leaves AG-UI.
-                if type(item) in EVENT_TYPES or (self._stages and type(item) is SSEFrame):
+                if type(item) in EVENT_TYPES or (self._members and type(item) is SSEFrame):
                     yield item
                 else:
                     for event in intake.take(item):
@@ -119,7 +118,6 @@ class Pipeline:
         other.source = source
         other._channels = source if isinstance(source, ChannelSource) else None
         other._members = self._members
-        other._stages = self._stages
         return other
 
     def admit(self, input: RunAgentInput) -> None:
@@ -147,60 +145,65 @@ class Pipeline:
         wanted = {stage.strange_frames for stage in self._members if isinstance(stage, TranslatorMiddleware)}
         return "refuse" if "refuse" in wanted else "drop" if "drop" in wanted else "pass"
 
-    @property
-    def fused(self) -> bool:
-        """Whether every stage is sans-IO, so that the whole chain runs in one driver."""
-        return len(self._stages) == 0 or (len(self._stages) == 1 and isinstance(self._stages[0], tuple))
+    def start(self, input: RunAgentInput, segment: Segment) -> tuple[AsyncIterator[Any], bool]:
+        """Open the last stage; for adapters that close `segment` themselves, in the task that reads.
 
-    def start(self, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
-        """Open the last stage; for adapters that close `segment` themselves, in the task that reads."""
-        if not self._stages and self._channels is not None:
-            place = segment.reserve()
-            iterator = self._open_chain((), 0, input, segment)
-            segment.fill(place, iterator)
-            return iterator
-        return self._open(len(self._stages), input, segment)
+        Returns:
+            What it gives, and whether the whole chain of this run is one driver, which reads the source's channel
+            itself.
+        """
+        chain = Chain(self._members, input)
+        if chain.rest or self._channels is None:
+            return self._open_chain(chain, segment), False
+        return self._drive(chain, segment), True
 
-    def _open(self, count: int, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
-        """Open what the first `count` stages give."""
+    def _open_chain(self, chain: Chain, segment: Segment) -> AsyncIterator[Any]:
+        """Open what a chain gives, and before it what is left of the stages."""
+        if chain.empty and not chain.ended:
+            return self._open_apart(chain.rest, chain.input, segment)
+        return self._drive(chain, segment)
+
+    def _drive(self, chain: Chain, segment: Segment) -> AsyncIterator[Any]:
+        """Open what a chain gives; an empty one gives what is in the source's channel."""
+        place = segment.reserve()
+        iterator: AsyncIterator[Any]
+        if chain.ended:
+            iterator = ended(chain)
+        elif chain.rest == 0 and self._channels is not None:
+            iterator = drive_queue(chain, self._channels.channel(chain.input))
+        elif chain.timed:
+            iterator = drive_queue(chain, pump=lambda own: self._open_apart(chain.rest, chain.input, own))
+        else:
+            iterator = drive(chain, lambda: self._open_apart(chain.rest, chain.input, segment))
+        segment.fill(place, iterator)
+        return iterator
+
+    def _open_apart(self, count: int, input: RunAgentInput, segment: Segment) -> AsyncIterator[Any]:
+        """Open the last of the first `count` stages, which is async; or the source, where that is none."""
         place = segment.reserve()
         iterator: AsyncIterator[Any]
         if count == 0:
             iterator = self.source(input)
         else:
-            stage = self._stages[count - 1]
-            if isinstance(stage, tuple):
-                iterator = self._open_chain(stage, count - 1, input, segment)
-            else:
-                name = getattr(stage, "__qualname__", type(stage).__qualname__)
-                iterator = async_iterator(stage(input, self._next(count - 1, segment)), f"middleware {name}")
+            stage = self._members[count - 1]
+            name = getattr(stage, "__qualname__", type(stage).__qualname__)
+            iterator = async_iterator(stage(input, self._next(count - 1, segment)), f"middleware {name}")
         segment.fill(place, iterator)
         return iterator
 
     def _next(self, count: int, segment: Segment) -> Source:
-        """Return the source that a function stage reads: what the first `count` stages give, as events."""
+        """Return the source that an async stage reads: what the first `count` stages give, as events."""
 
         def next(input: RunAgentInput) -> AsyncIterator[Event]:
-            if count > 0 or self._channels is not None:
-                return self._open(count, input, segment)
+            chain = Chain(self._members[:count], input)
+            if chain.rest or not chain.empty or self._channels is not None:
+                return self._open_chain(chain, segment)
             place = segment.reserve()
-            events = _events(self._open(count, input, segment))
+            events = _events(self._open_apart(0, chain.input, segment))
             segment.fill(place, events)
             return events
 
         return next
-
-    def _open_chain(
-        self, stage: tuple[TranslatorMiddleware, ...], count: int, input: RunAgentInput, segment: Segment
-    ) -> AsyncIterator[Any]:
-        chain = Chain(stage, input)
-        if chain.ended:
-            return ended(chain)
-        if count == 0 and self._channels is not None:
-            return drive_queue(chain, self._channels.channel(chain.input))
-        if chain.timed:
-            return drive_queue(chain, pump=lambda own: self._open(count, chain.input, own))
-        return drive(chain, lambda: self._open(count, chain.input, segment))
 
 
 def _check_last(stages: Sequence[Stage]) -> None:
@@ -211,17 +214,6 @@ def _check_last(stages: Sequence[Stage]) -> None:
             raise ConfigurationError(
                 f"{name} comes after {type(stage).__qualname__}, whose output is no AG-UI any more: put that one last"
             )
-
-
-def _fuse(middleware: Sequence[Stage]) -> list[_Stage]:
-    """Put neighbouring sans-IO stages together."""
-    stages: list[_Stage] = []
-    for sans_io, group in groupby(middleware, lambda stage: isinstance(stage, TranslatorMiddleware)):
-        if sans_io:
-            stages.append(cast("tuple[TranslatorMiddleware, ...]", tuple(group)))
-        else:
-            stages.extend(group)
-    return stages
 
 
 async def _events(iterator: AsyncIterator[Any]) -> AsyncIterator[Event]:

@@ -6,7 +6,7 @@ gives its events.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -69,7 +69,6 @@ class Repeats:
         request: Request,
         start: Callable[[], AsyncIterator[AnyEvent]],
         sink: DiagnosticSink,
-        lost: Callable[[], Iterable[AnyEvent]],
     ) -> AsyncGenerator[AnyEvent, None]:
         """Give the events that answer a request: of a run, of the run that goes on, or of one that ended.
 
@@ -77,7 +76,6 @@ class Repeats:
             request: The request.
             start: Starts a run, where it takes one. May raise `RefusedError`.
             sink: Gets the diagnostics.
-            lost: Gives what those who joined are told of a run that was cut.
 
         Raises:
             RefusedError: It is answered by no run. Raised before the first event.
@@ -86,7 +84,7 @@ class Repeats:
         live = self._running.get(request.place)
         if live is None:
             live = self._running[request.place] = LiveRun(request.digest, self._limit)
-            events = self._lead(live, request, start, sink, lost)
+            events = self._lead(live, request, start, sink)
         else:
             _report(sink, "actions.joined")
             events = live.follow(lambda: _report(sink, "actions.cut"))
@@ -106,7 +104,6 @@ class Repeats:
         request: Request,
         start: Callable[[], AsyncIterator[AnyEvent]],
         sink: DiagnosticSink,
-        lost: Callable[[], Iterable[AnyEvent]],
     ) -> AsyncGenerator[AnyEvent, None]:
         """Give what a run gives, record it when it has finished, and tell those who joined how it went."""
         over = False
@@ -129,13 +126,12 @@ class Repeats:
                     await _closed(source)
             over = True
         except RefusedError as refused:
-            live.end((run_error(refused.code, str(refused)),))
+            live.end(run_error(refused.code, str(refused)))
             raise
         finally:
             self._forget(request, live)
-            live.end(
-                () if over else (*lost(), run_error(CUT, "the run that this request had joined was cut: send it again"))
-            )
+            cut = run_error(CUT, "the run that this request had joined was cut: send it again")
+            live.end(None if over else cut)
 
     async def _ended(self, live: LiveRun, request: Request, outcome: str, sink: DiagnosticSink) -> None:
         """Record a run that has come to its end, unless a retry of it shall run."""

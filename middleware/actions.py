@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from ag_ui.core import RunAgentInput
 
@@ -206,6 +206,17 @@ class A2UIActionMiddleware:
             run_sink(self.on_diagnostic)(_diagnostic(exc))
             raise
 
+    def stand_aside(self, input: RunAgentInput) -> RunAgentInput | None:
+        """Return what to hand on where the run is about something else; None where this stage is to be called."""
+        try:
+            if self._read(input)[0] is not None:
+                return None
+        except (DecodeError, LimitError):  # refused when it is called
+            return None
+        sink = run_sink(self.on_diagnostic)
+        self._remember(input, sink)
+        return self._screened(input, None, sink)[0]
+
     def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[AnyEvent]:
         """Run this stage around `next`. A run that is about something else is the source's own iterator."""
         sink = run_sink(self.on_diagnostic)
@@ -218,30 +229,29 @@ class A2UIActionMiddleware:
             return _refused(exc, sink)
         if message is None:
             return next(self._screened(input, None, sink)[0])
-        states = ActionStates(message) if self._action_states and message.error is None else None
-        if request is None:
-            return self._start(input, message, states, next, sink)
-        return self._once(input, message, request, states, next, sink)
+
+        def answer(input: RunAgentInput) -> AsyncIterator[AnyEvent]:
+            if request is None:
+                return self._start(input, message, next, sink)
+            return self._once(input, message, request, next, sink)
+
+        if not self._action_states or message.error is not None:
+            return answer(input)
+        # Outside of what is recorded: a run that has finished is recorded before anybody hears that it succeeded.
+        return _TellsStates(ActionStates(message))(input, cast("Source", answer))
 
     async def _once(
-        self,
-        input: RunAgentInput,
-        message: A2UIClientMessage,
-        request: Request,
-        states: ActionStates | None,
-        next: Source,
-        sink: DiagnosticSink,
+        self, input: RunAgentInput, message: A2UIClientMessage, request: Request, next: Source, sink: DiagnosticSink
     ) -> AsyncGenerator[AnyEvent, None]:
         """Answer a request that may have been sent before."""
 
         def start() -> AsyncIterator[AnyEvent]:
             # Only here: a repeat is answered as it was, also where the answer deleted the surface.
             self._check_surface(input, message)
-            return self._start(input, message, states, next, sink)
+            return self._start(input, message, next, sink)
 
-        lost = (lambda: ()) if states is None else states.lost
         try:
-            async with aclosing(self._repeats.answer(request, start, sink, lost)) as events:
+            async with aclosing(self._repeats.answer(request, start, sink)) as events:
                 async for event in events:
                     yield event
         except RefusedError as exc:
@@ -249,17 +259,11 @@ class A2UIActionMiddleware:
             yield run_error(exc.code, str(exc))
 
     def _start(
-        self,
-        input: RunAgentInput,
-        message: A2UIClientMessage,
-        states: ActionStates | None,
-        next: Source,
-        sink: DiagnosticSink,
+        self, input: RunAgentInput, message: A2UIClientMessage, next: Source, sink: DiagnosticSink
     ) -> AsyncIterator[AnyEvent]:
         """Start the run that answers a message."""
         input, data_model = self._screened(input, message.data_model, sink)
-        told = tell_agent(input, message, self._style, data_model)
-        return next(told) if states is None else _TellsStates(states)(told, next)
+        return next(tell_agent(input, message, self._style, data_model))
 
     def _read(self, input: RunAgentInput) -> tuple[A2UIClientMessage | None, Request | None]:
         """Return the client message of an input, and what it is recognised by when it comes again."""
@@ -312,13 +316,13 @@ class A2UIActionMiddleware:
 
 
 class _TellsStates(TranslatorMiddleware):
-    """One run's action states, as a stage."""
+    """One answer's action states, as a stage."""
 
     def __init__(self, states: ActionStates) -> None:
         super().__init__()
         self._states = states
 
-    def translator(self, input: RunAgentInput) -> ActionStates:  # noqa: ARG002 - it serves one run
+    def translator(self, input: RunAgentInput) -> ActionStates:  # noqa: ARG002 - it serves one answer
         return self._states
 
 

@@ -7,7 +7,7 @@ Knows where in a run's input the text goes, for which client, and that it stays 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -69,7 +69,7 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
 
     Guarantees: the same text, serialized once, for all clients that support the same catalogs. Nothing that a client
     sent becomes part of it, but which of the known catalogs it shows. The text does not go back to the client: a
-    MESSAGES_SNAPSHOT and the input in a RUN_STARTED are sent on without it.
+    MESSAGES_SNAPSHOT and the input in a RUN_STARTED are sent on without it. RAW events and states are not searched.
 
     Args:
         version: The A2UI version that the model shall write.
@@ -190,7 +190,7 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
 
     def translator(self, input: RunAgentInput) -> Translator:  # noqa: ARG002 - the same for all runs
         """Return what keeps the text from the client."""
-        return _Withheld()
+        return _Withheld(self._texts.values())
 
     def _text(self, ids: tuple[str, ...]) -> str:
         """Return the text that shows some of the known catalogs."""
@@ -242,38 +242,52 @@ def _diagnostic(code: str, **detail: Any) -> Diagnostic:
 
 
 class _Withheld(Translator):
-    """Takes the planner's text out of what an agent tells its client of its messages and of its input."""
+    """Takes the planner's text out of what an agent tells its client of its messages and of its input.
+
+    Args:
+        texts: What the model may have been told: an agent may give a message another id.
+    """
+
+    def __init__(self, texts: Collection[str]) -> None:
+        self._texts = texts
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:
         if event.type == "MESSAGES_SNAPSHOT":
             messages = event.messages
-            kept = _without(messages, "id")
+            kept = self._without(messages)
             return (event,) if kept is messages else (replace(event, messages=kept),)
         if event.type == "RUN_STARTED" and event.input is not None:
-            return (_with_input(event),)
+            return (self._with_input(event),)
         return (event,)
 
+    def _with_input(self, event: Event) -> Event:
+        input = event.input
+        changed: dict[str, Any] = {}
+        for field in ("messages", "context"):
+            items = _field(input, field)
+            kept = self._without(items)
+            if kept is not items:
+                changed[field] = kept
+        if not changed:
+            return event
+        if isinstance(input, Mapping):
+            return replace(event, input={**input, **changed})
+        return replace(event, input=input.model_copy(update=changed))
 
-def _with_input(event: Event) -> Event:
-    input = event.input
-    changed: dict[str, Any] = {}
-    for field, mark in (("messages", "id"), ("context", "description")):
-        items = _field(input, field)
-        kept = _without(items, mark)
-        if kept is not items:
-            changed[field] = kept
-    if not changed:
-        return event
-    if isinstance(input, Mapping):
-        return replace(event, input={**input, **changed})
-    return replace(event, input=input.model_copy(update=changed))
+    def _without(self, items: Any) -> Any:
+        """Return a list without the planner's own entry; the same object where there is none."""
+        if not isinstance(items, list | tuple):
+            return items
+        kept = [item for item in items if not self._is_own(item)]
+        return items if len(kept) == len(items) else kept
 
-
-def _without(items: Any, mark: str) -> Any:
-    """Return a list without the planner's own entry; the same object where there is none."""
-    if not isinstance(items, list | tuple) or not any(_field(item, mark) == PROMPT_ID for item in items):
-        return items
-    return [item for item in items if _field(item, mark) != PROMPT_ID]
+    def _is_own(self, item: Any) -> bool:
+        if PROMPT_ID in (_field(item, "id"), _field(item, "description")):
+            return True
+        if _field(item, "role") not in ("system", "developer"):
+            return False
+        text = _field(item, "content")
+        return bool(text) and text in self._texts
 
 
 def _field(item: Any, name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agui_pipeline import A2UIMiddleware, Pipeline, run_input
+from agui_pipeline import A2UIMiddleware, A2UIPlannerMiddleware, Pipeline, run_input
 from agui_pipeline.adapters.testing import run_asgi
 from agui_pipeline.translators.a2ui import DIAGNOSTICS, VERSIONS
 
@@ -73,9 +73,24 @@ async def test_a_store_keeps_surfaces() -> None:
     assert names["registry"].sends_data_model("t", "s")
 
 
+@pytest.mark.parametrize("part", ["unknown_surfaces", "planner.text", "parse_client_message"])
+async def test_what_comes_back_and_what_a_model_is_told(part: str) -> None:
+    chain = run_block(part).get("chain", [])
+    async with Pipeline([], *chain).open(run_input("hi")) as events:
+        # A guard says that a source of nothing has ended.
+        assert [event.type async for event in events][-1:] in ([], ["RUN_ERROR"])
+
+
+def test_the_block_that_needs_the_extra_runs_with_it() -> None:
+    pytest.importorskip("a2ui")
+    (block,) = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(block, "a2ui.md", "exec"), {"__name__": "a2ui"})  # noqa: S102 - our own text
+
+
 def test_the_page_names_every_option_version_and_its_codes() -> None:
-    for name in inspect.signature(A2UIMiddleware).parameters:
-        assert f"`{name}`" in PAGE, name
+    for stage in (A2UIMiddleware, A2UIPlannerMiddleware):
+        for name in inspect.signature(stage).parameters:
+            assert f"`{name}`" in PAGE, name
     assert all(version in PAGE for version in VERSIONS)
     for code in re.findall(r"`(a2ui\.[a-z-]+)`", PAGE):
         assert code in DIAGNOSTICS or code == "a2ui.md", code

@@ -70,15 +70,11 @@ class ActionStates(Translator):
 
     def flush(self) -> Sequence[AnyEvent]:
         """End without a terminal event: whatever was started, it did not succeed as far as anybody knows."""
-        return self.lost()
+        return self._last("error")
 
     def fail(self, exc: BaseException) -> tuple[Sequence[AnyEvent], BaseException | None]:
         """End in an exception."""
         return self._last("cancelled" if isinstance(exc, asyncio.CancelledError) else "error"), exc
-
-    def lost(self) -> Sequence[AnyEvent]:
-        """Give the state of an action whose run was cut; nothing where the client already has a last one."""
-        return self._last("error")
 
     def _last(self, outcome: str) -> Sequence[AnyEvent]:
         if not self._open:

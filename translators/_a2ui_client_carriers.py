@@ -113,6 +113,8 @@ def _in_last_user_message(input: RunAgentInput) -> Found | None:
                 return None
             # Nobody writes "userAction" to a chat. An "error" is pasted from any API, and "action" is a word.
             certain = kinds[0] == "userAction" or isinstance(value.get("version"), str)
+            if not certain and len(value) > 1:
+                return None  # to be told as it is: what stands beside it is no A2UI, and would get lost
             path = f"messages[{index}].content"
             return Found(path, value, Envelope(path, _NOTHING), index, certain)
     return None

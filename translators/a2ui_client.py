@@ -82,7 +82,7 @@ def parse_client_message(
     The first that is there counts: what `extract` finds; ``forwardedProps.a2ui.clientMessage`` (Agentdown: with
     ``requestId`` and ``clientDataModel`` beside it); ``forwardedProps.a2uiAction.userAction`` (CopilotKit); the last
     user message, if it is one JSON object with exactly one of the keys ``userAction``, ``action`` and ``error``
-    (tRPC-Agent-Go's client).
+    (tRPC-Agent-Go's client); of the latter two with a ``version`` beside it or nothing, since users paste JSON, too.
 
     Args:
         input: The run's input.

@@ -31,7 +31,7 @@ from tests.adapters.apps import (
 )
 from tests.adapters.apps import Source as Agent
 from tests.clocks import BACKENDS
-from tests.middleware.kit import Same, Stage, customs, passing, tidy
+from tests.middleware.kit import Aside, Same, Stage, customs, passing, tidy
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +42,7 @@ CHAINS: dict[str, list[Any]] = {
     "throttle": [EventThrottleMiddleware()],
     "function, throttle": [passing, EventThrottleMiddleware()],
     "throttle, function": [EventThrottleMiddleware(), passing],
+    "fused, aside": [Stage(Same), Aside()],
 }
 """Chains of every kind that hold nothing of these runs, or not for long."""
 
@@ -66,7 +67,7 @@ def timed(response: ASGIResponse) -> list[tuple[float, bytes]]:
 
 
 async def test_frames_that_are_ready_together_travel_together() -> None:
-    for chain in ([], [Stage(Same)], [EventThrottleMiddleware()]):
+    for chain in ([], [Stage(Same)], [EventThrottleMiddleware()], [Aside()], [Stage(Same), Aside(), Stage(Same)]):
         response = await ask(wrapped(Scripted(), *chain))
         assert len(response.chunks) <= 2
         response = await ask(agent_app(RUN, *chain))

@@ -137,6 +137,26 @@ async def passing(input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
         yield event
 
 
+def _same(input: RunAgentInput) -> RunAgentInput:
+    return input
+
+
+class Aside:
+    """An async stage that stands aside, in runs of which its function gives an input.
+
+    Attributes:
+        calls: How often it was called.
+    """
+
+    def __init__(self, stand_aside: Callable[[RunAgentInput], Any] = _same) -> None:
+        self.calls = 0
+        self.stand_aside = stand_aside
+
+    def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[Event]:
+        self.calls += 1
+        return passing(input, next)
+
+
 CHAINS: dict[str, Callable[[Any], Pipeline]] = {
     "bare": Pipeline,
     "function": lambda source: Pipeline(source, passing),
@@ -150,6 +170,10 @@ CHAINS: dict[str, Callable[[Any], Pipeline]] = {
     "two pumps": lambda source: Pipeline(source, Stage(Held), passing, Stage(Held)),
     "prompt pump": lambda source: Pipeline(source, Stage(Prompt)),
     "prompt pumps": lambda source: Pipeline(source, Stage(Prompt), passing, Stage(Same), Stage(Prompt)),
+    "aside": lambda source: Pipeline(source, Aside()),
+    "function, aside": lambda source: Pipeline(source, passing, Aside()),
+    "aside, function": lambda source: Pipeline(source, Aside(), passing),
+    "fused, aside, timed": lambda source: Pipeline(source, Stage(Same), Aside(), Stage(Held), Aside()),
     "nested": lambda source: Pipeline(Pipeline(source, Stage(Same)).run, passing, Stage(Same)),
     "nested pumps": lambda source: Pipeline(Pipeline(source, Stage(Held), passing).run, Stage(Same), Stage(Held)),
 }

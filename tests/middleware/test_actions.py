@@ -11,7 +11,7 @@ import pytest
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_endpoint
-from agui_pipeline.adapters.testing import assert_valid_stream, collect
+from agui_pipeline.adapters.testing import assert_valid_stream, collect, run_asgi
 from agui_pipeline.middleware import A2UIMiddleware, GuardMiddleware, Pipeline, SurfaceRegistry
 from agui_pipeline.middleware.actions import (
     DIAGNOSTICS,
@@ -158,6 +158,23 @@ async def test_a_run_about_something_else_is_the_sources_own(input: RunAgentInpu
     assert given == [input]
     assert given[0] is input
     await source.aclose()
+
+
+async def test_it_stands_aside_where_a_run_is_about_something_else() -> None:
+    seen: list[Any] = []
+    store = ClientCapabilities()
+    stage = A2UIActionMiddleware(capabilities=store, on_diagnostic=lambda diagnostic: seen.append(diagnostic.code))
+    plain = run_input("hello")
+    assert stage.stand_aside(plain) is plain
+    envelope = {"clientCapabilities": {"supportedCatalogIds": ["a"]}, "clientDataModel": DATA}
+    handed_on = stage.stand_aside(run_input("hello", thread_id="t", forwarded_props={"a2ui": envelope}))
+    assert handed_on is not None
+    assert "clientDataModel" not in forwarded(handed_on)
+    assert store.get("t") == A2UICapabilities({"v0.8": ("a",)})
+    assert seen == ["actions.data-model"]
+    for needed in (click(), click({"error": {}}), *(input for input, *_ in MALFORMED.values())):
+        assert stage.stand_aside(needed) is None
+    assert seen == ["actions.data-model"]
 
 
 @pytest.mark.parametrize("style", ["user_message", "tool_call", "text"])
@@ -442,9 +459,16 @@ async def post(app: Any, body: Any, **headers: str) -> list[Any]:
     return [decode_event(frame.data) for frame in frames if frame.data]
 
 
-async def test_a_client_that_repeats_its_request_with_the_header_gets_one_answer() -> None:
+SERVED: dict[str, Any] = {
+    "served": agent_endpoint,
+    "wrapped": lambda agent, stage: AGUIMiddleware(agent_endpoint(agent), middleware=[stage]),
+}
+
+
+@pytest.mark.parametrize("serve", SERVED.values(), ids=SERVED.keys())
+async def test_a_client_that_repeats_its_request_with_the_header_gets_one_answer(serve: Any) -> None:
     agent = Agent()
-    app = agent_endpoint(agent, A2UIActionMiddleware())
+    app = serve(agent, A2UIActionMiddleware())
     body = {
         "threadId": "t",
         "runId": "r",
@@ -457,12 +481,6 @@ async def test_a_client_that_repeats_its_request_with_the_header_gets_one_answer
     await post(app, body, idempotency_key="another")
     await post(app, body)
     assert len(agent.inputs) == 3
-
-
-SERVED: dict[str, Any] = {
-    "served": agent_endpoint,
-    "wrapped": lambda agent, stage: AGUIMiddleware(agent_endpoint(agent), middleware=[stage]),
-}
 
 
 @pytest.mark.parametrize("serve", SERVED.values(), ids=SERVED.keys())
@@ -494,6 +512,16 @@ async def test_a_body_that_nobody_can_read_still_passes_by() -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
         assert (await client.post("/", json={"messages": 5})).status_code == 400  # the app's own answer
     assert agent.inputs == []
+
+
+@pytest.mark.parametrize("serve", SERVED.values(), ids=SERVED.keys())
+async def test_a_run_about_something_else_is_sent_in_as_few_pieces_as_without_this_stage(serve: Any) -> None:
+    app = serve(Agent([V09] * 50), A2UIActionMiddleware())
+    response = await run_asgi(
+        app, body={"threadId": "t", "runId": "r", "messages": [{"role": "user", "content": "hi"}]}
+    )
+    assert len(response.events) == 52
+    assert len(response.chunks) <= 2
 
 
 @pytest.mark.parametrize("serve", SERVED.values(), ids=SERVED.keys())

@@ -261,6 +261,18 @@ async def test_a_client_may_leave_a_replay_at_any_event(count: int) -> None:
     assert agent.runs == 1
 
 
+@pytest.mark.parametrize("count", range(1, 7))
+async def test_nobody_hears_that_an_action_succeeded_which_its_retry_would_do_again(count: int) -> None:
+    agent = Booking()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(action_states=True))
+    async with tidy(), pipeline.open(click()) as events:
+        heard = [shown(await anext(events)) for _ in range(count)]
+    assert heard == ["RUN_STARTED r", "pending", "booking 1", "0", "succeeded", "RUN_FINISHED r"][:count]
+    again = await answer(pipeline, click())
+    assert again[2] == ("booking 1" if "succeeded" in heard else "booking 2")
+    assert again[-2:] == ["succeeded", "RUN_FINISHED r"]
+
+
 async def test_a_run_that_is_cancelled_is_not_recorded() -> None:
     agent = Booking()
     agent.gate = anyio.Event()
@@ -528,6 +540,61 @@ async def test_who_joined_a_run_that_is_cut_hears_of_it() -> None:
     assert sink.codes == ["actions.joined", "actions.cut"]
     agent.gate.set()
     assert "booking 2" in await answer(pipeline, click())
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+async def test_wherever_a_run_is_cancelled_those_who_joined_hear_how_it_went(count: int) -> None:
+    agent = Booking(count=2)
+    stage = A2UIActionMiddleware(while_running="join", action_states=True, on_diagnostic=lambda _: None)
+    pipeline = Pipeline(agent, stage)
+    answers: list[list[str]] = []
+    reached, scope = anyio.Event(), anyio.CancelScope()
+
+    async def lead() -> None:
+        with scope:
+            async with pipeline.open(click()) as events:
+                for _ in range(count):
+                    await anext(events)
+                reached.set()
+                await anyio.sleep_forever()
+
+    async with tidy(), anyio.create_task_group() as group:
+        group.start_soon(lead)
+        await reached.wait()
+        for _ in range(2):
+            group.start_soon(joined, pipeline, answers)
+        await anyio.wait_all_tasks_blocked()
+        scope.cancel()
+    whole = ["RUN_STARTED r", "pending", "booking 1", "0", "1", "succeeded", "RUN_FINISHED r"]
+    cut = [*whole[: max(count, 2)], "failed", "RUN_ERROR a2ui_request_cut"]
+    assert answers == [whole if count > 5 else cut] * 2
+    assert agent.running == 0
+
+
+async def test_a_store_that_fails_to_say_what_it_knows_starts_nothing() -> None:
+    class Silent(Shared):
+        async def get(self, key: str, request_id: str, /) -> ActionRecording | None:
+            await super().get(key, request_id)
+            raise OopsError
+
+    agent, sink, store = Booking(), Sink(), Silent()
+    store.gate = anyio.Event()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(while_running="join", store=store, on_diagnostic=sink))
+    answers: list[list[str]] = []
+
+    async def lead() -> None:
+        with pytest.raises(OopsError):
+            await answer(pipeline, click())
+
+    async with tidy(), anyio.create_task_group() as group:
+        group.start_soon(lead)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(2):
+            group.start_soon(joined, pipeline, answers)
+        await anyio.wait_all_tasks_blocked()
+        store.gate.set()
+    assert (answers, agent.runs) == ([["RUN_ERROR a2ui_request_cut"]] * 2, 0)
+    assert sink.codes == ["actions.joined", "actions.joined", "actions.cut", "actions.cut"]
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,16 @@ import anyio
 import pytest
 import trio
 import trio.testing
+from ag_ui.core import RunAgentInput
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agui_pipeline.adapters.testing import Collected, ScriptedAgent, collect, pause
 from agui_pipeline.middleware import Pipeline, TranslatorMiddleware
+from agui_pipeline.middleware._segment import Segment
 from agui_pipeline.translators import AnyEvent, Event, TimedTranslator, Translator, replace
 from tests.clocks import JumpingLoop
-from tests.middleware.kit import INPUT, Held, Kept, OopsError, Prompt, Same, Stage, customs, passing, values
+from tests.middleware.kit import INPUT, Aside, Held, Kept, OopsError, Prompt, Same, Stage, customs, passing, values
 
 
 @dataclass(frozen=True)
@@ -182,12 +184,12 @@ def test_fused_and_apart_agree_with_timers(chain: list[Oddity], script: list[Any
 
 
 @given(
-    chain=st.lists(st.sampled_from([Same, Kept, Held, Prompt, passing]), max_size=6),
+    chain=st.lists(st.sampled_from([Same, Kept, Held, Prompt, Aside, passing]), max_size=6),
     count=st.integers(0, 150),
     fails=st.booleans(),
 )
 def test_stages_that_only_hold_lose_and_reorder_nothing(chain: list[Any], count: int, *, fails: bool) -> None:
-    stages = [item if item is passing else Stage(item) for item in chain]
+    stages = [item if item is passing else Aside() if item is Aside else Stage(item) for item in chain]
     script = [*customs(count), *([OopsError("source")] if fails else [])]
     expected = ([*range(1, count + 1)], "OopsError('source')" if fails else "None")
     assert asyncio_run(Pipeline([], *stages), script) == expected
@@ -198,3 +200,65 @@ def test_a_mixed_chain_is_the_same_on_each_event_loop(backend: str) -> None:
     pipeline = Pipeline(customs(100), Stage(Held), passing, Stage(Kept), Stage(Held))
     result = anyio.run(collect, pipeline, INPUT, backend=backend)
     assert values(result.events) == [*range(1, 101)]
+
+
+# Async stages that stand aside.
+
+
+@pytest.mark.anyio
+async def test_neighbours_of_a_stage_that_stands_aside_share_one_driver() -> None:
+    seen: list[RunAgentInput] = []
+
+    def stand_aside(input: RunAgentInput) -> RunAgentInput:
+        seen.append(input)
+        return input.model_copy(update={"run_id": "changed"})
+
+    aside = Aside(stand_aside)
+    prepared = Stage(Same, lambda run: run.model_copy(update={"thread_id": "prepared"}))
+    given: list[tuple[str, str]] = []
+
+    async def agent(input: RunAgentInput) -> Any:
+        given.append((input.thread_id, input.run_id))
+        yield customs(1)[0]
+
+    pipeline = Pipeline(agent, Stage(Same), aside, prepared)
+    segment = Segment()
+    events, _ = pipeline.start(INPUT, segment)
+    assert [event.value async for event in events] == [1]
+    assert len(segment._places) == 2  # the driver and the source
+    await segment.close()
+    # It is asked with the input as the stages behind it changed it, and those before it get what it hands on.
+    assert [(input.thread_id, input.run_id) for input in seen] == [("prepared", "run")]
+    assert (given, aside.calls) == ([("prepared", "changed")], 0)
+
+
+@pytest.mark.anyio
+async def test_a_stage_that_does_not_stand_aside_is_called() -> None:
+    aside = Aside(lambda _input: None)
+    result = await collect(Pipeline(customs(3), Stage(Same), aside, Stage(Same)), INPUT)
+    assert (values(result.events), aside.calls) == ([1, 2, 3], 1)
+
+
+@pytest.mark.anyio
+async def test_it_may_stand_aside_in_one_run_and_not_in_another() -> None:
+    aside = Aside(lambda run: None if run.run_id == "needed" else run)
+    pipeline = Pipeline(customs(3), Stage(Kept), aside, Stage(Held))
+    for run_id, calls in (("run", 0), ("needed", 1), ("run", 1)):
+        result = await collect(pipeline, INPUT.model_copy(update={"run_id": run_id}))
+        assert (values(result.events), aside.calls) == ([1, 2, 3], calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("after", [(), (Stage(Same),), (passing,), (Stage(Held), passing)])
+async def test_what_it_raises_when_asked_is_to_those_behind_it_a_source_that_raises(after: Any) -> None:
+    def fails(_input: RunAgentInput) -> None:
+        raise OopsError("asked")
+
+    for aside, error in ((Aside(fails), OopsError), (Aside(lambda _: "run"), TypeError)):
+        agent = ScriptedAgent(customs(1))
+        result = await collect(Pipeline(agent, Stage(Same), aside, *after), INPUT, catch=True)
+        assert isinstance(result.exception, error)
+        assert (result.events, aside.calls, agent.running) == ([], 0, 0)
+    swallows = stage(Oddity(name="a", on_error="swallows"))
+    result = await collect(Pipeline(customs(1), Aside(fails), swallows), INPUT, catch=True)
+    assert (result.events, result.exception) == ([], None)

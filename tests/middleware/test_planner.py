@@ -12,6 +12,7 @@ import pytest
 from ag_ui.core import (
     AssistantMessage,
     Context,
+    DeveloperMessage,
     MessagesSnapshotEvent,
     RunAgentInput,
     RunFinishedEvent,
@@ -233,20 +234,33 @@ def test_nothing_is_serialized_twice_for_the_same_catalogs() -> None:
     assert other.messages[0].content != first.messages[0].content
 
 
+@needs_sdk
+def test_texts_are_kept_within_a_bound_whatever_clients_choose() -> None:
+    ids = [f"https://example.com/{number}" for number in range(7)]
+    planner = A2UIPlannerMiddleware(version="v0.9", catalogs=[{**OWN, "catalogId": id} for id in ids])
+    texts = {
+        planner.text(asked({"v0.9": {"supportedCatalogIds": [id for at, id in enumerate(ids) if number >> at & 1]}}))
+        for number in range(1, 128)
+    }
+    assert len(texts) == 127
+    assert len(planner._texts) == 64
+
+
 # Where it stands.
 
 
 def test_a_system_message_stands_behind_those_that_lead() -> None:
     planner = A2UIPlannerMiddleware(instruction="Rules.", **FREE)
     system, user = SystemMessage(id="s", content="Be kind."), UserMessage(id="u", content="hi")
-    late = SystemMessage(id="l", content="late")
+    developer, late = DeveloperMessage(id="d", content="Be brief."), SystemMessage(id="l", content="late")
+    messages: list[Any] = [system, developer, user, late]
     input = RunAgentInput(
-        thread_id="t", run_id="r", state={}, messages=[system, user, late], tools=[], context=[], forwarded_props={}
+        thread_id="t", run_id="r", state={}, messages=messages, tools=[], context=[], forwarded_props={}
     )
     prepared = planner.prepare(input)
-    assert [message.id for message in prepared.messages] == ["s", "a2ui-planner", "u", "l"]
-    assert (prepared.messages[1].role, prepared.messages[1].content) == ("system", "Rules.")
-    assert [message.id for message in input.messages] == ["s", "u", "l"]
+    assert [message.id for message in prepared.messages] == ["s", "d", "a2ui-planner", "u", "l"]
+    assert (prepared.messages[2].role, prepared.messages[2].content) == ("system", "Rules.")
+    assert [message.id for message in input.messages] == ["s", "d", "u", "l"]
     again = planner.prepare(prepared)  # an agent that sends its messages to a client gets them back
     assert again.messages == prepared.messages
 
@@ -294,6 +308,31 @@ async def test_it_does_not_go_back_to_the_client() -> None:
         assert not any(b"a2ui-planner" in event or b"Rules." in event for event in sent)
         assert all(b"a form, please" in event for event in sent[:4])
         assert all(b"done" in event for event in sent[2:5])
+
+
+async def test_nor_does_it_under_another_id_and_nothing_else_stays_here() -> None:
+    others: list[Any] = [
+        SystemMessage(id="s", content="Be kind."),
+        SystemMessage(id="e", content=""),
+        UserMessage(id="u", content="Rules."),  # the user's own words
+    ]
+
+    async def agent(input: RunAgentInput) -> Any:
+        told = [message.content for message in input.messages if message.role == "system"]
+        renamed: list[Any] = [
+            make(id="new", content=text) for text in told for make in (SystemMessage, DeveloperMessage)
+        ]
+        yield MessagesSnapshotEvent(messages=[*others, *renamed])
+        yield json.loads(encode_event(MessagesSnapshotEvent(messages=[*renamed, *others])))
+        yield {"type": "MESSAGES_SNAPSHOT", "messages": [None, 5, "x", {"role": "system", "content": [1]}]}
+
+    planner = A2UIPlannerMiddleware(instruction="Rules.", **FREE)
+    models, wire, odd = (await collect(Pipeline(agent, planner), asked())).events
+    assert [message.id for message in models.messages] == ["s", "e", "u"]
+    assert [message["id"] for message in wire.messages] == ["s", "e", "u"]
+    assert len(odd.messages) == 4
+    (silent, *_) = (await collect(Pipeline(agent, A2UIPlannerMiddleware(instruction="", **FREE)), asked())).events
+    assert [message.id for message in silent.messages] == ["s", "e", "u"]
 
 
 # Options.

@@ -298,6 +298,8 @@ CHAT: dict[str, Any] = {
     "a game's move": {"action": "jump", "height": 3},
     "another protocol's action": {"action": {"type": "INCREMENT"}},
     "an API's error as text": {"error": "model not found"},
+    "an API's error with more beside it": {"error": {"message": "model not found"}, "status": 404},
+    "an action with more beside it": {"action": ACTION, "note": "what does this mean?"},
     "a log as large as a megabyte": {"error": {"message": "x" * 1_000_000}},
 }
 
