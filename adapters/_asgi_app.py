@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
@@ -15,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Scope
 
 from agui_pipeline.adapters._asgi_body import Body, single, with_body
-from agui_pipeline.adapters._asgi_producer import Producer, Steps, StoppedError, disconnected
+from agui_pipeline.adapters._asgi_producer import AnsweredError, Producer, Steps, StoppedError, disconnected
 from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware._channel import Channel
 from agui_pipeline.translators import DecodeError, Diagnostic, LimitError, SourceError, SSEDecoder, SSEFrame, WireEvent
@@ -64,6 +65,8 @@ class AppCall(Producer):
         body: Body,
         parsed: RunAgentInput | None,
         stream: Stream,
+        *,
+        in_band: bool,
     ) -> None:
         super().__init__()
         self._app = app
@@ -73,6 +76,7 @@ class AppCall(Producer):
         self._body = body
         self._parsed = parsed
         self._stream = stream
+        self._in_band = in_band  # whether the client looks at no status
         self._decoder = SSEDecoder()
         self._began = False  # whether the app started its response
         self._decode = False
@@ -102,7 +106,7 @@ class AppCall(Producer):
                 raise
             _logger.debug("the app ended with %r after its client had left", exc)
         except BaseException as exc:
-            if self._refusal is not None:
+            if self._refusal is not None and not isinstance(self._refusal, AnsweredError):
                 raise self._refusal from exc
             self._failed()
             raise
@@ -175,11 +179,15 @@ class AppCall(Producer):
             await self._stream.start({**message, "headers": stream_headers(headers), "trailers": False})
 
     async def _not_ours(self, message: Message) -> None:
-        if self._stream.open:
+        status = message["status"]
+        if self._in_band and status >= HTTPStatus.BAD_REQUEST and self._stream.open:
+            self._refused = (status, bytearray())
+            await self._stream.start({**message, "status": 200, "headers": list(STREAM_HEADERS), "trailers": False})
+        elif self._stream.open:
             self._stream.step_aside()
             await self._pass_on(message)
         else:
-            self._refused = (message["status"], bytearray())  # too late for its own answer: an error of the source
+            self._refused = (status, bytearray())  # too late for its own answer: an error of the source
 
     async def _refuse(self, message: Message) -> None:
         assert self._refused is not None  # noqa: S101 - set where this is called
@@ -187,7 +195,8 @@ class AppCall(Producer):
         body += bytes(message.get("body", b""))[: _EXCERPT - len(body)]
         if not message.get("more_body", False):
             text = body.decode(errors="replace")
-            self._refusal = SourceError(f"the app answered {status}, and no event stream", status=status, body=text)
+            kind = AnsweredError if self._in_band else SourceError
+            self._refusal = kind(f"the app answered {status}, and no event stream", status=status, body=text)
             self.complete = True
             self._channel.end(self._refusal)
 

@@ -22,6 +22,10 @@ class StoppedError(SourceError):
     """What wrote a stream ended without completing it."""
 
 
+class AnsweredError(SourceError):
+    """An app answered with an error status, which its client does not look at: it is told in the stream instead."""
+
+
 class Producer(ABC):
     """Whatever fills a channel with one run's events.
 

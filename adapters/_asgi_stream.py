@@ -17,7 +17,15 @@ import anyio.lowlevel
 from ag_ui.core import RunAgentInput, RunErrorEvent
 from starlette.types import Message, Receive, Send
 
-from agui_pipeline.adapters._asgi_producer import Events, Producer, StoppedError, disconnected, join_all, stop
+from agui_pipeline.adapters._asgi_producer import (
+    AnsweredError,
+    Events,
+    Producer,
+    StoppedError,
+    disconnected,
+    join_all,
+    stop,
+)
 from agui_pipeline.adapters._asgi_writer import Writer, heartbeats
 from agui_pipeline.middleware import Pipeline
 from agui_pipeline.middleware._chain import Chain
@@ -393,7 +401,8 @@ class Stream:
         """Raise what went wrong; the server logs it. What it would not tell is logged here."""
         errors: list[BaseException] = []
         for error in (self._error, *(producer.error for producer, _ in self._children)):
-            if error is not None and not any(error is known for known in errors):
+            # An answer of the app's own is no failure of the server.
+            if not (error is None or isinstance(error, AnsweredError) or any(error is known for known in errors)):
                 errors.append(error)
         failed = next((error for error in errors if isinstance(error, Exception)), None)
         told = _with_causes(failed)
@@ -407,6 +416,8 @@ class Stream:
 
 def _run_error(error: BaseException) -> RunErrorEvent:
     """Return what the client is told. The text of an exception may hold secrets: it stays in the log."""
+    if isinstance(error, AnsweredError):
+        return RunErrorEvent(message=f"The agent answered with HTTP status {error.status}.", code="source_error")
     if isinstance(error, StoppedError):
         return RunErrorEvent(message="The agent stopped before its run was complete.", code="source_ended")
     if isinstance(error, Exception):

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
-from ag_ui.core import RunAgentInput
+from ag_ui.core import RunAgentInput, RunErrorEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agui_pipeline.adapters._asgi_app import AppCall, is_event_stream
 from agui_pipeline.adapters._asgi_body import Body, Refusal, check_headers, json_error, parse_body, read_body
 from agui_pipeline.adapters._asgi_source import MAX_BODY, Options, admitted, serve_source
-from agui_pipeline.adapters._asgi_stream import Stream
+from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._options import check_choice
 from agui_pipeline.middleware._request import request as _request
-from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
+from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink, encode_sse
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._input import ParsedInput
@@ -150,7 +150,7 @@ class AGUIMiddleware:
             if isinstance(parsed, Refusal):
                 # What a stage refuses is refused; only what nobody could read may pass by the chain.
                 if self._reject or pipeline.protects or not isinstance(read, Refusal):
-                    await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
+                    await _refusal(pipeline, read, parsed)(scope, receive, send)
                     return
                 observed = _observed(
                     send, sink, parsed.code, "its request is no RunAgentInput; see on_unparsable", parsed.message
@@ -161,11 +161,12 @@ class AGUIMiddleware:
                 sink(repair)
             pristine = dict(scope)
             given = None if parsed.changed or upgraded is not None else parsed.input
+            in_band = pipeline.fails_in_band(parsed.input)
             stream = Stream(
                 pipeline,
                 send,
                 receive,
-                make=lambda stream: AppCall(self.app, scope, pristine, body, given, stream),
+                make=lambda stream: AppCall(self.app, scope, pristine, body, given, stream, in_band=in_band),
                 heartbeat=options.heartbeat,
                 detach=options.detach,
                 sink=sink,
@@ -289,6 +290,14 @@ def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str, error: st
     return observed
 
 
+def _refusal(pipeline: Pipeline, read: ParsedInput | Refusal, refusal: Refusal) -> Response:
+    """Return the answer to a request that is refused: of its status, or as a stream where the client looks at none."""
+    if pipeline.fails_in_band(None if isinstance(read, Refusal) else read.input):
+        error = encode_sse(RunErrorEvent(message=refusal.message, code=refusal.code))
+        return Response(error, headers={key.decode(): value.decode() for key, value in STREAM_HEADERS})
+    return JSONResponse(json_error(refusal), refusal.status)
+
+
 def _http_error(exc: HTTPException) -> Response:
     if exc.status_code in (204, 304):  # these have no body
         return Response(status_code=exc.status_code, headers=exc.headers)
@@ -317,11 +326,11 @@ class AgentEndpoint:
         sink = run_sink(options.on_diagnostic)
         token = _request.set(Request(scope, body.replay(receive)))  # a stage may look at it before it admits a run
         try:
-            parsed = admitted(self._pipeline, parsed, sink)
+            read, parsed = parsed, admitted(self._pipeline, parsed, sink)
         finally:
             _request.reset(token)
         if isinstance(parsed, Refusal):
-            await JSONResponse(json_error(parsed), parsed.status)(scope, receive, send)
+            await _refusal(self._pipeline, read, parsed)(scope, receive, send)
             return
         for repair in parsed.repairs:
             sink(repair)

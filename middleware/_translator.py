@@ -52,6 +52,14 @@ class TranslatorMiddleware(ABC):
         """Whether what it gives is no AG-UI any more but `SSEFrame`s of another dialect: it must be the last stage."""
         return False
 
+    def fails_in_band(self, input: RunAgentInput | None) -> bool:  # noqa: ARG002 - the default is the same for all
+        """Whether the client that sent an input (None: one that cannot be read) looks at no HTTP status.
+
+        Adapters then tell it of failures by a stream with RUN_ERROR, whatever the status would have been: such a client
+        takes the body of an error for a run in which nothing happened.
+        """
+        return False
+
     @abstractmethod
     def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:
         """Return a new translator for one run.

@@ -25,12 +25,14 @@ from agui_pipeline.translators import (
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._owners import field_of
 from agui_pipeline.translators.agui_versions import (
+    STATUS_UNREAD,
     Downgrade,
     Interrupts,
     PendingInterrupts,
     PendingStore,
     answered,
     check_level,
+    version_of,
 )
 
 __all__ = ["LegacyDowngradeMiddleware", "PendingInterrupts", "PendingStore"]
@@ -52,6 +54,8 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         - What no rule of the level changes leaves as the same object, in its place; of the clients up to 0.0.36, which
           take one message or call at a time, other events wait for it. At most 20,000 events are held.
         - A run that fails is ended in the order that the client takes: what is open first, then RUN_ERROR.
+        - Of the clients up to 0.0.37, which look at no HTTP status, a request that an adapter refuses, or a wrapped app
+          answers with an error, gets a stream with RUN_ERROR.
         - A client whose input declares `protocolVersion` 1.0 or later is left alone, unless `force`.
 
     Put it last, at the client's side. A stage behind one that leaves AG-UI is a `ConfigurationError` of the pipeline.
@@ -124,6 +128,12 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         """Whether what it gives are frames of another protocol, which no further stage can read."""
         return self._foreign
 
+    def fails_in_band(self, input: RunAgentInput | None) -> bool:
+        """Whether the client is one of those up to 0.0.37, which look at no HTTP status."""
+        if self._foreign or (input is not None and self._is_current(input)):
+            return False
+        return version_of(self.dialect) <= STATUS_UNREAD
+
     def translator(self, input: RunAgentInput) -> Translator | TimedTranslator:
         """Return the downgrade of one run."""
         sink = run_sink(self.on_diagnostic)
@@ -168,11 +178,14 @@ class _Thread:
     def answered(self, sink: DiagnosticSink) -> RunAgentInput:
         return answered(self._input, lambda: self._store.open(self._key), sink)
 
-    def settle(self) -> None:
-        """Forget what this run answers."""
-        resume = self.answered(lambda _: None).resume
-        if resume:
-            self._store.take(self._key, [entry.interrupt_id for entry in resume])
+    def answers(self) -> list[str]:
+        """Return the ids of what this run answers."""
+        return [entry.interrupt_id for entry in self.answered(lambda _: None).resume or ()]
+
+    def settle(self, ids: Sequence[str]) -> None:
+        """Forget what was answered."""
+        if ids:
+            self._store.take(self._key, ids)
 
 
 class _Answering(Translator):
@@ -181,12 +194,14 @@ class _Answering(Translator):
     def __init__(self, inner: Downgrade, thread: _Thread) -> None:
         self._inner = inner
         self._thread = thread
+        # Now, as the input is made now: until this run begins, another one of its thread may leave other interrupts.
+        self._answers = thread.answers()
         self._begun = False
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:
         if not self._begun and event.type != "RUN_ERROR":
             self._begun = True
-            self._thread.settle()
+            self._thread.settle(self._answers)
         return self._inner.feed(event)
 
     def flush(self) -> Iterable[AnyEvent]:

@@ -9,6 +9,7 @@ from agui_pipeline.translators.agui_versions._resume import DIAGNOSTICS as _ANSW
 from agui_pipeline.translators.agui_versions._resume import answered
 from agui_pipeline.translators.agui_versions._rule import DIAGNOSTICS as _LOSSES
 from agui_pipeline.translators.agui_versions._table import RULES, markdown
+from agui_pipeline.translators.agui_versions._version import STATUS_UNREAD, version_of
 
 DIAGNOSTICS: Final[Mapping[str, str]] = {**_LOSSES, **_ANSWERS}
 """The diagnostics of a downgrade, by code."""
@@ -16,6 +17,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {**_LOSSES, **_ANSWERS}
 __all__ = [
     "DIAGNOSTICS",
     "RULES",
+    "STATUS_UNREAD",
     "Downgrade",
     "Interrupts",
     "PendingInterrupts",
@@ -23,4 +25,5 @@ __all__ = [
     "answered",
     "check_level",
     "markdown",
+    "version_of",
 ]

@@ -40,7 +40,7 @@ class Carried(Rule):
         self._view.apply(event)
         if self._role == "activity":
             self._losses.note("legacy.forgotten", event.type)
-        snapshot = wire(event)
+        snapshot = wire(event, self._losses)
         given = snapshot.messages if isinstance(snapshot.messages, list) else []
         known = {
             message["id"]: message
@@ -51,6 +51,6 @@ class Carried(Rule):
         kept = [
             known.get(message["id"]) or copy.deepcopy(message)
             for message in self._view.messages
-            if message["id"] in known or message["role"] == self._role
+            if isinstance(message["id"], str) and (message["id"] in known or message["role"] == self._role)
         ]
         return (event,) if len(kept) == len(known) else (replace(snapshot, messages=kept),)

@@ -34,7 +34,7 @@ class ExpandedChunks(Rule):
 
     def feed(self, event: AnyEvent) -> Iterable[AnyEvent]:
         if event.type in CHUNK_TYPES:
-            return self._chunk(wire(event))
+            return self._chunk(wire(event, self._losses))
         if not self._pending:
             return (event,)
         closed = self._lanes.other({"type": event.type, "subagentRunId": owner_of(event)})

@@ -31,7 +31,7 @@ def custom(code: str) -> Callable[[AnyEvent, Setting], Iterable[AnyEvent]]:
 
     def to_custom(event: AnyEvent, setting: Setting) -> Iterable[AnyEvent]:
         setting.losses.note(code, event.type)
-        return (as_custom(event),)
+        return (as_custom(event, setting.losses),)
 
     return to_custom
 
@@ -52,4 +52,4 @@ class Unknown(Rule):
                 self._running = event.type == "RUN_STARTED"
             return (event,)
         self._losses.note("legacy.unknown-type", event.type)
-        return (as_custom(event),) if self._running else ()
+        return (as_custom(event, self._losses),) if self._running else ()

@@ -58,6 +58,8 @@ class Known(dict[str, Any]):
                 self.put(_message_id(event), "activity")
             case "REASONING_MESSAGE_START":
                 self.put(_message_id(event), "reasoning")
+            case "THINKING_TEXT_MESSAGE_START":
+                self.last = None  # 0.0.45, which may read this level, makes a message of it, with an id of its own
             case "RUN_STARTED" if self._version >= READS_INPUT:
                 self._take(field_of(field_of(event, "input", "input"), "messages", "messages"))
             case "MESSAGES_SNAPSHOT":

@@ -15,7 +15,7 @@ from agui_pipeline.translators.agui_versions._rule import TERMINALS, Rule, Setti
 
 _TELLS: Final = frozenset({"TEXT_MESSAGE_START", "TOOL_CALL_START", "MESSAGES_SNAPSHOT"})
 _DELTAS: Final = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_ARGS"})
-_ROLES: Final = frozenset({"developer", "system", "user", "assistant", "tool"})
+_ROLES: Final = ("developer", "system", "user", "assistant", "tool")
 
 TYPES: Final = _TELLS | _DELTAS | TERMINALS | {"TOOL_CALL_RESULT"}
 """What changes the client's messages, and what ends the run."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
+from agui_pipeline.translators._content_parts import text_of
 from agui_pipeline.translators._event_shapes import MESSAGES
 from agui_pipeline.translators._events import AnyEvent, replace
 from agui_pipeline.translators._owners import field_of
 from agui_pipeline.translators.agui_versions._rule import JSONObject, Losses, Setting, wire
-from agui_pipeline.translators.agui_versions._texts import text_of
 from agui_pipeline.translators.agui_versions._version import Version
 
 MessageRule: TypeAlias = Callable[[JSONObject, Losses], JSONObject | None]
@@ -33,12 +33,12 @@ def in_messages(rule: MessageRule) -> Callable[[AnyEvent, Setting], Iterable[Any
 
     def changed(event: AnyEvent, setting: Setting) -> Iterable[AnyEvent]:
         if event.type == "MESSAGES_SNAPSHOT":
-            view = wire(event)
+            view = wire(event, setting.losses)
             messages = _changed(view.messages, rule, setting.losses)
             return (event,) if messages is view.messages else (replace(view, messages=messages),)
         if field_of(event, "input", "input") is None:
             return (event,)
-        view = wire(event)
+        view = wire(event, setting.losses)
         given = view.input
         messages = _changed(given.get("messages"), rule, setting.losses) if isinstance(given, dict) else None
         if messages is None or messages is given["messages"]:
@@ -57,11 +57,11 @@ def _changed(messages: Any, rule: MessageRule, losses: Losses) -> Any:
     return [message for message in new if message is not None]
 
 
-def input_complete(event: AnyEvent, _setting: Setting) -> Iterable[AnyEvent]:
+def input_complete(event: AnyEvent, setting: Setting) -> Iterable[AnyEvent]:
     """Put in what the client demands of an input that 1.0 does not."""
     if field_of(event, "input", "input") is None:
         return (event,)
-    view = wire(event)
+    view = wire(event, setting.losses)
     given = view.input
     if not isinstance(given, dict):
         return (replace(view, input=None),)

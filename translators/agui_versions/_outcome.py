@@ -37,7 +37,7 @@ class Outcomes(Rule):
         return (event,)
 
     def _finished(self, event: AnyEvent) -> Iterable[AnyEvent]:
-        view = event if field_of(event, "outcome", "outcome") is None else wire(event)
+        view = event if field_of(event, "outcome", "outcome") is None else wire(event, self._setting.losses)
         outcome: Any = field_of(view, "outcome", "outcome")
         interrupts = outcome.get("interrupts") if isinstance(outcome, dict) else None
         if isinstance(interrupts, list) and outcome.get("type") == "interrupt":

@@ -88,7 +88,12 @@ class PendingInterrupts:
 
     def key(self, input: RunAgentInput, /) -> str:
         """Return what a run's thread is called here."""
-        return self._key(input)
+        key = self._key(input)
+        if not isinstance(key, str):
+            raise ConfigurationError(
+                f"PendingInterrupts(key={self._key!r}): must return a string; it returned {type(key).__name__}"
+            )
+        return key
 
     def remember(self, key: str, interrupts: Sequence[Mapping[str, Any]], /) -> None:
         """Keep the interrupts that a thread's last finished run left open; none: forget the thread."""

@@ -6,21 +6,25 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from agui_pipeline.translators._encode import encode_event
 from agui_pipeline.translators._events import AnyEvent
 
 MAX_HELD: Final = 20_000
-"""Events that are held while another part is open: at most some tens of megabytes of deltas a run."""
+"""Events that are held while another part is open; a large one counts for more: at most some 80 MB a run."""
+_UNIT: Final = 4096
+"""Bytes that an event may have more to count for one more."""
 
 
 class _Bucket:
-    """A part that waits for its turn."""
+    """What waits for its turn: a part, or an event that belongs to none."""
 
-    __slots__ = ("closed", "events", "key")
+    __slots__ = ("closed", "events", "key", "weight")
 
-    def __init__(self, key: Hashable, start: AnyEvent) -> None:
+    def __init__(self, key: Hashable = None, *, closed: bool) -> None:
         self.key = key
-        self.events = [start]
-        self.closed = False
+        self.events: list[AnyEvent] = []
+        self.closed = closed
+        self.weight = 0
 
 
 class OneAtATime:
@@ -32,7 +36,7 @@ class OneAtATime:
         end_of: Makes the end of a part from its start.
         splits: Whether a part may be ended and started again, told by its start.
         on_full: Called with the start of a part that had to end early, as too much was held.
-        limit: Events that may be held.
+        limit: Events that may be held, large ones counted for more.
     """
 
     __slots__ = ("_buckets", "_cut", "_end_of", "_entries", "_held", "_key", "_limit", "_on_full", "_splits", "_start")
@@ -52,7 +56,7 @@ class OneAtATime:
         # The part that is open, by its key and its start; what waits, in order; those parts of it that are still open.
         self._key: Hashable = None
         self._start: AnyEvent | None = None
-        self._entries: deque[_Bucket | AnyEvent] = deque()
+        self._entries: deque[_Bucket] = deque()
         self._buckets: dict[Hashable, _Bucket] = {}
         self._held = 0
         # Parts that were ended early, with the start that opens them again; None where nothing may.
@@ -70,9 +74,9 @@ class OneAtATime:
             return [event]
         if key == self._key or key in self._buckets:
             return self.other(event)  # a second start, which no client takes
-        bucket = self._buckets[key] = _Bucket(key, event)
+        bucket = self._buckets[key] = _Bucket(key, closed=False)
         self._entries.append(bucket)
-        return self._hold()
+        return self._hold(bucket, event)
 
     def more(self, key: Hashable, event: AnyEvent) -> list[AnyEvent]:
         """Take content of a part."""
@@ -80,8 +84,7 @@ class OneAtATime:
             return [event]
         bucket = self._buckets.get(key)
         if bucket is not None:
-            bucket.events.append(event)
-            return self._hold()
+            return self._hold(bucket, event)
         if key in self._cut:
             start = self._cut[key]
             if start is None:
@@ -97,9 +100,8 @@ class OneAtATime:
             return [event, *self._advance()]
         bucket = self._buckets.pop(key, None)
         if bucket is not None:
-            bucket.events.append(event)
             bucket.closed = True
-            return self._hold()
+            return self._hold(bucket, event)
         if key in self._cut:
             del self._cut[key]
             return []
@@ -109,8 +111,9 @@ class OneAtATime:
         """Take an event that belongs to no part."""
         if self._start is None:
             return [event]
-        self._entries.append(event)
-        return self._hold()
+        bucket = _Bucket(closed=True)
+        self._entries.append(bucket)
+        return self._hold(bucket, event)
 
     def drain(self) -> list[AnyEvent]:
         """Give everything, with what is open ended."""
@@ -125,20 +128,19 @@ class OneAtATime:
     def _advance(self) -> list[AnyEvent]:
         out: list[AnyEvent] = []
         while self._entries and self._start is None:
-            entry = self._entries.popleft()
-            if not isinstance(entry, _Bucket):
-                self._held -= 1
-                out.append(entry)
-                continue
-            self._held -= len(entry.events)
-            out += entry.events
-            if not entry.closed:
-                del self._buckets[entry.key]
-                self._key, self._start = entry.key, entry.events[0]
+            bucket = self._entries.popleft()
+            self._held -= bucket.weight
+            out += bucket.events
+            if not bucket.closed:
+                del self._buckets[bucket.key]
+                self._key, self._start = bucket.key, bucket.events[0]
         return out
 
-    def _hold(self) -> list[AnyEvent]:
-        self._held += 1
+    def _hold(self, bucket: _Bucket, event: AnyEvent) -> list[AnyEvent]:
+        weight = 1 + len(encode_event(event, lambda _: None)) // _UNIT
+        bucket.events.append(event)
+        bucket.weight += weight
+        self._held += weight
         if self._held <= self._limit or self._start is None:
             return []
         start = self._start

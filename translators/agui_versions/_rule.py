@@ -56,12 +56,15 @@ class Losses:
     Args:
         sink: Gets the diagnostics.
         level: The level, to be named in them.
+
+    Attributes:
+        sink: The same, for what is no loss of the client's.
     """
 
-    __slots__ = ("_counts", "_level", "_sink")
+    __slots__ = ("_counts", "_level", "sink")
 
     def __init__(self, sink: DiagnosticSink, level: str) -> None:
-        self._sink = sink
+        self.sink = sink
         self._level = level
         self._counts: dict[tuple[str, str | None], int] = {}
 
@@ -83,7 +86,7 @@ class Losses:
         for (code, event_type), count in counts.items():
             what = f"{count} {event_type}" if event_type else f"{count} times"
             message = f"{DIAGNOSTICS[code]} ({what}, {self._level})"
-            self._sink(Diagnostic(code, message, event_type=event_type, detail={"count": count, "level": self._level}))
+            self.sink(Diagnostic(code, message, event_type=event_type, detail={"count": count, "level": self._level}))
 
 
 _MAX_KINDS: Final = 100
@@ -148,9 +151,9 @@ class Plain(Rule):
         return self._function(event, self._setting)
 
 
-def wire(event: AnyEvent) -> WireEvent:
+def wire(event: AnyEvent, losses: Losses) -> WireEvent:
     """Return an event as it stands on the wire."""
-    return event if isinstance(event, WireEvent) else decode_event(encode_event(event))
+    return event if isinstance(event, WireEvent) else decode_event(encode_event(event, losses.sink))
 
 
 def text_field(event: AnyEvent, name: str, wire_name: str) -> str | None:
@@ -164,7 +167,7 @@ def made(name: str, /, **fields: Any) -> WireEvent:
     return decode_event({"type": name, **{key: value for key, value in fields.items() if value is not None}})
 
 
-def as_custom(event: AnyEvent) -> WireEvent:
+def as_custom(event: AnyEvent, losses: Losses) -> WireEvent:
     """Return the CUSTOM event that says the same: its name is the type, its value the rest."""
-    data = dict(wire(event).data)
+    data = dict(wire(event, losses).data)
     return decode_event({"type": "CUSTOM", "name": data.pop("type"), "value": data})

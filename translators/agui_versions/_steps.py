@@ -42,4 +42,4 @@ class Steps(Rule):
             self._open.pop(key, None)
             return (event,)
         self._losses.note("legacy.step", event.type)
-        return (as_custom(event),)
+        return (as_custom(event, self._losses),)

@@ -75,7 +75,7 @@ _WITH_MESSAGES: Final = frozenset({"MESSAGES_SNAPSHOT", "RUN_STARTED"})
 _APPENDS: Final = frozenset(
     {
         *("TEXT_MESSAGE_START", "TOOL_CALL_START", "TOOL_CALL_RESULT", "ACTIVITY_SNAPSHOT", "RUN_STARTED"),
-        *("MESSAGES_SNAPSHOT", "REASONING_MESSAGE_START"),
+        *("MESSAGES_SNAPSHOT", "REASONING_MESSAGE_START", "THINKING_TEXT_MESSAGE_START"),
     }
 )
 """What puts messages into the client's list."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from agui_pipeline.translators._encode import encode_json
+from agui_pipeline.translators._content_parts import text_of
 from agui_pipeline.translators._events import AnyEvent, replace
 from agui_pipeline.translators._owners import field_of
 from agui_pipeline.translators.agui_versions._rule import Setting, wire
@@ -30,18 +29,9 @@ def results_as_text(event: AnyEvent, setting: Setting) -> Iterable[AnyEvent]:
     """Make text of a tool result's parts."""
     if isinstance(field_of(event, "content", "content"), str):
         return (event,)
-    view = wire(event)
+    view = wire(event, setting.losses)
     content = view.content
     if not isinstance(content, list):
         return (event,)
     setting.losses.note("legacy.result-parts", event.type)
     return (replace(view, content=text_of(content)),)
-
-
-def text_of(parts: Sequence[Any]) -> str:
-    """Return content parts as text: their own where there is nothing else, or their JSON."""
-    said = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
-    texts = [text for text in said if isinstance(text, str)]
-    if len(texts) == len(parts):
-        return "".join(texts)
-    return encode_json(list(parts), lambda _: None).decode()

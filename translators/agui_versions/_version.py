@@ -28,6 +28,8 @@ FIRST: Final = Version(0, 0, 30)
 """The oldest version that is a level."""
 LAST: Final = Version(0, 0, 59)
 """The last version before 1.0."""
+STATUS_UNREAD: Final = Version(0, 0, 37)
+"""The last version that does not look at the HTTP status of an answer."""
 CURRENT: Final = Version(1, 0, 0)
 """The version that needs no rules, as all of its major version."""
 
