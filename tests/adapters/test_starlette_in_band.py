@@ -30,7 +30,7 @@ OLD, NEWER = (LegacyDowngradeMiddleware(f"ag-ui/0.0.{patch}") for patch in (37, 
 CURRENT = json.dumps({**INPUT, "protocolVersion": "1.0"}).encode()
 
 
-def told(response: ASGIResponse) -> tuple[int, str, str]:
+def told(response: ASGIResponse) -> tuple[int | None, str, str]:
     """The status, and the one event that the stream has."""
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
     (event,) = response.events
