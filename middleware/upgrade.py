@@ -12,6 +12,7 @@ from agui_pipeline.translators import Diagnostic, DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._upgrade import DIAGNOSTICS, UpgradeTranslator
 from agui_pipeline.translators._upgrade_interrupts import with_command
+from agui_pipeline.translators._upgrade_requests import with_text_results
 
 
 class UpgradeMiddleware(TranslatorMiddleware):
@@ -28,7 +29,7 @@ class UpgradeMiddleware(TranslatorMiddleware):
       where the agent gives none itself. An interrupt's id is LangGraph's own where the event carries it.
     - Towards the agent, a client's ``resume`` is also said as ``forwardedProps.command.resume``: the payload (true
       where there is none), or of several interrupts an object of them by id, as LangGraph takes it. What a client
-      itself put there stays.
+      itself put there stays. Tool results made of parts become their text, or their JSON.
 
     The official client does a part of this by itself, with a warning each time, and gives up on the rest.
 
@@ -87,11 +88,11 @@ class UpgradeMiddleware(TranslatorMiddleware):
         )
 
     def prepare(self, input: RunAgentInput) -> RunAgentInput:
-        """Return the input with the client's answers where an older agent looks for them."""
+        """Return the input as older agents read it: answers where they look for them, tool results as text."""
         sink = run_sink(self.on_diagnostic)
 
         def note(code: str, words: str) -> None:
             code = f"upgrade.{code}"
             sink(Diagnostic(code, f"{DIAGNOSTICS[code]} ({words})"))
 
-        return with_command(input, note)
+        return with_text_results(with_command(input, note), note)

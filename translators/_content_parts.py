@@ -1,12 +1,14 @@
-"""The `binary` content part, which left the protocol in 1.0, and the media parts that took its place.
+"""Content parts as versions before 1.0 have them: the `binary` part, which left the protocol in 1.0, and text.
 
 Knows what one says in terms of the other. Does not know where parts are found, nor how to complain of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from agui_pipeline.translators._encode import encode_json
 
 MEDIA: Final = ("image", "audio", "video")
 """The main MIME types that have a part of their own; all others are documents."""
@@ -39,3 +41,12 @@ def media_of(binary: Mapping[str, Any], place: str) -> dict[str, Any]:
     main = mime_type.partition("/")[0].lower()
     source = {"type": "file" if place == "id" else place, "value": binary[place], "mimeType": mime_type}
     return {"type": main if main in MEDIA else "document", "source": source, **rest}
+
+
+def text_of(parts: Sequence[Any]) -> str:
+    """Return content parts as text: their own where there is nothing else, or their JSON."""
+    said = (part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text")
+    texts = [text for text in said if isinstance(text, str)]
+    if len(texts) == len(parts):
+        return "".join(texts)
+    return encode_json(list(parts), lambda _: None).decode()

@@ -31,6 +31,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "upgrade.null": "null in a field that 1.0 wants left out; it was left out",
     "upgrade.shape": "a field as agents before 1.0 leave it out or spell it; it was put as 1.0 has it",
     "upgrade.interrupt": "on_interrupt events, of before 1.0, became the outcome of the run",
+    "upgrade.result-parts": "agents before 1.0 refuse tool results made of parts: they got their text, or their JSON",
     "upgrade.resume": "the client's answer to interrupts was put where agents before 1.0 look for it",
     "upgrade.resume-cancelled": "the client cancelled an interrupt, and agents before 1.0 may not understand that",
     "upgrade.resume-lost": "the client's answer to interrupts has no place where agents before 1.0 look for it",
@@ -106,7 +107,7 @@ class UpgradeTranslator(Translator):
         elif HAS_PROTOCOL_VERSION or event.type not in _WITH_MESSAGES:
             return event  # a model, validated when it was made
         else:
-            view = decode_event(encode_event(event))  # an older SDK has a model of the old part
+            view = decode_event(encode_event(event, self._sink))  # an older SDK has a model of the old part
         upgraded = self._with_media(view) if view.type in _WITH_MESSAGES else view
         legal = _LEGAL_NULLS.get(view.type)
         if legal is not None and legal in upgraded.data and upgraded.data[legal] is None:
@@ -220,7 +221,8 @@ def _media(binary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _mirrored(media: Mapping[str, Any], content: Sequence[Any]) -> bool:
     """Whether a message says the same in both ways, for readers of either age: then the client shows it once."""
-    filename = (media.get("metadata") or {}).get("filename")
+    metadata = media.get("metadata")
+    filename = metadata.get("filename") if isinstance(metadata, Mapping) else None
     for part in content:
         if isinstance(part, Mapping) and part.get("type") == media["type"] and part.get("source") == media["source"]:
             metadata = part.get("metadata")

@@ -9,13 +9,20 @@ from typing import Any
 import anyio
 import pytest
 from ag_ui.core import RunAgentInput, RunStartedEvent, StateSnapshotEvent, TextMessageStartEvent
+from anyio.lowlevel import checkpoint
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app
 from agui_pipeline.adapters.testing import ScriptedAgent, collect, pause, run_asgi
-from agui_pipeline.middleware import GuardMiddleware, Pipeline, TrustMiddleware
+from agui_pipeline.middleware import (
+    EventThrottleMiddleware,
+    GuardMiddleware,
+    Pipeline,
+    TrustMiddleware,
+    UpgradeMiddleware,
+)
 from agui_pipeline.middleware.legacy import LegacyDowngradeMiddleware, PendingInterrupts
 from agui_pipeline.translators import ConfigurationError, Diagnostic, SSEFrame, encode_event, parse_input, run_input
 from agui_pipeline.translators._events import loads
@@ -61,10 +68,12 @@ async def test_an_old_client_gets_what_it_knows() -> None:
     [
         ("1.0", False, True),
         ("1.7.2", False, True),
-        ("2.0", False, True),
+        ("1", False, True),
+        ("2", False, True),
         ("1.0", True, False),
         ("0.9", False, False),
         ("", False, False),
+        (" 1.0", False, False),
         ("new", False, False),
         (None, False, False),
     ],
@@ -184,6 +193,45 @@ async def test_an_answer_counts_once_unless_the_run_asks_again() -> None:
     assert pending.open("t") == (INTERRUPT,)
     await through([START, FINISH], stage)
     assert pending.open("t") == ()
+
+
+@pytest.mark.parametrize("echoes", [False, True])
+async def test_an_old_agent_and_an_old_client_understand_each_other(echoes: bool) -> None:
+    asks = {"type": "CUSTOM", "name": "on_interrupt", "value": "May I?"}
+    agent = ScriptedAgent([START, {"type": "THINKING_START"}, asks, {"type": "THINKING_END"}, FINISH])
+    chain = [UpgradeMiddleware(on_diagnostic=lambda _: None), quiet("0.0.44")]
+    asked = await collect(Pipeline(agent, *chain), OLD)
+    assert asked.types == ["RUN_STARTED", "THINKING_START", "CUSTOM", "THINKING_END", "RUN_FINISHED"]
+    assert (asked.events[2].value, asked.outcome) == ("May I?", "success")
+    command = {"resume": "yes"} | ({"interruptEvent": "May I?"} if echoes else {})
+    await collect(Pipeline(agent, *chain), sent_by(forwardedProps={"command": command}))
+    assert agent.inputs[-1].forwarded_props == {"command": {"resume": "yes"}}
+
+
+async def test_an_answer_uses_up_what_it_answers_whatever_other_runs_of_the_thread_leave_meanwhile() -> None:
+    pending = PendingInterrupts()
+    stage = quiet("0.0.36", pending=pending)
+    await through([START, ASKS], stage)
+    other = {"id": "j", "reason": "approval"}
+    asks_other = {**FINISH, "outcome": {"type": "interrupt", "interrupts": [INTERRUPT, other]}}
+
+    async def late(_input: RunAgentInput) -> AsyncIterator[Any]:
+        await through([START, asks_other], stage)
+        yield START
+        assert pending.open("t") == (other,)
+        yield FINISH
+
+    await collect(Pipeline(late, stage), sent_by(forwardedProps={"command": {"resume": "yes"}}))
+
+
+async def test_a_bare_answer_twice_is_one_answer() -> None:
+    agent, stage = ScriptedAgent([START, ASKS]), quiet("0.0.36")
+    await through(agent, stage)
+    command = sent_by(forwardedProps={"command": {"resume": "yes"}})
+    done = ScriptedAgent([START, FINISH])
+    for wanted in ([("i", "yes")], []):
+        await through(done, stage, command)
+        assert answers(done.inputs[-1]) == wanted
 
 
 async def test_a_run_that_was_refused_answers_nothing() -> None:
@@ -317,3 +365,103 @@ async def test_other_protocols_are_frames_of_their_own(dialect: str, fails: bool
     assert "done" in (result.events[-1].data or "").lower()
     assert isinstance(result.exception, OopsError) == fails
     assert agent.inputs == [given]
+
+
+async def test_what_is_new_in_a_snapshot_is_known_by_the_runs_input() -> None:
+    given = run_input("hi")
+    asked = {"id": given.messages[0].id, "role": "user", "content": "hi"}
+    shown = {"type": "MESSAGES_SNAPSHOT", "messages": [asked, {"id": "a", "role": "assistant", "content": "hello"}]}
+    stage = LegacyDowngradeMiddleware("superagent-flat", on_diagnostic=lambda _: None)
+    result = await collect(Pipeline([START, shown, FINISH], stage), given)
+    assert [loads((frame.data or "").encode())["type"] for frame in result.events] == ["text", "done"]
+
+
+async def test_two_runs_of_another_protocol_at_once_keep_apart() -> None:
+    async def agent(input: RunAgentInput) -> AsyncIterator[Any]:
+        yield START
+        for letter in str(input.messages[0].content):
+            await checkpoint()
+            yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": letter}
+        yield FINISH
+
+    pipeline = Pipeline(agent, LegacyDowngradeMiddleware("superagent", on_diagnostic=lambda _: None))
+    wholes: dict[str, str] = {}
+
+    async def visit(text: str) -> None:
+        *_, last, _done = (await collect(pipeline, run_input(text))).events
+        wholes[text] = loads((last.data or "").encode())["data"]["content"]
+
+    async with anyio.create_task_group() as visits:
+        for text in ("hello", "world"):
+            visits.start_soon(visit, text)
+    assert wholes == {"hello": "hello", "world": "world"}
+
+
+# With other stages, at every place where it may end.
+
+CONTENT = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "a"}
+CALL = {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f"}
+THOUGHT = {"type": "REASONING_MESSAGE_START", "messageId": "r", "role": "reasoning"}
+BUSY: list[Any] = [
+    START,
+    SUBAGENT,
+    TEXT,
+    CONTENT,
+    CALL,
+    CONTENT,
+    THOUGHT,
+    {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": "{}"},
+    {"type": "REASONING_MESSAGE_CONTENT", "messageId": "r", "delta": "hm"},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"n": 1}},
+    {"type": "OF_NEXT_YEAR", "n": None},
+    {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    {"type": "REASONING_MESSAGE_END", "messageId": "r"},
+    {"type": "ACTIVITY_SNAPSHOT", "messageId": "p", "activityType": "P", "content": {}},
+    {**TEXT, "type": "TEXT_MESSAGE_END"},
+    {"type": "TEXT_MESSAGE_CHUNK", "messageId": "n", "delta": "b"},
+    SUBAGENT_END,
+    FINISH,
+]
+"""A run in which nearly everything is open at once."""
+CHAIN_PATCHES = (30, 36, 44, 58)
+
+
+def full_chain(patch: int) -> list[Any]:
+    guard = GuardMiddleware(on_diagnostic=lambda _: None)
+    return [EventThrottleMiddleware(interval=60), guard, quiet(f"0.0.{patch}")]
+
+
+def endpoint_of(agent: Any, chain: list[Any], *, wrapped: bool) -> Any:
+    """Return an app of a chain: around an agent, or around an endpoint that has none."""
+    if not wrapped:
+        return agent_app(agent, *chain)
+    return AGUIMiddleware(agent_app(agent), middleware=chain, on_diagnostic=lambda _: None)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("patch", CHAIN_PATCHES)
+async def test_a_source_may_fail_at_any_event_of_a_chain(patch: int, wrapped: bool) -> None:
+    for place in range(len(BUSY)):
+        app = endpoint_of(ScriptedAgent([*BUSY[:place], OopsError()]), full_chain(patch), wrapped=wrapped)
+        response = await run_asgi(app, body=body())
+        client = OldClient(patch)
+        client.read(response.body)
+        assert client.error is not None, place
+        sent = [event.type for event in response.events]
+        assert sent[-1] == "RUN_ERROR"
+        if patch <= 36 or not wrapped:  # later clients take the error of another agent while something is open
+            for kind in ("TEXT_MESSAGE", "TOOL_CALL"):
+                assert sent.count(f"{kind}_START") == sent.count(f"{kind}_END"), place
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("patch", CHAIN_PATCHES)
+async def test_a_client_may_leave_at_any_event_of_a_chain(patch: int, wrapped: bool) -> None:
+    whole = await run_asgi(endpoint_of(ScriptedAgent(BUSY), full_chain(patch), wrapped=wrapped), body=body())
+    for place in range(len(whole.events)):  # before RUN_FINISHED, which waits for the end of the stream up to 0.0.36
+        agent = ScriptedAgent([*BUSY, pause(float("inf"))])
+        async with tidy():
+            app = endpoint_of(agent, full_chain(patch), wrapped=wrapped)
+            response = await run_asgi(app, body=body(), disconnect_after=place)
+        assert (len(response.events) >= place, response.exception) == (True, None)
+        assert agent.running == 0

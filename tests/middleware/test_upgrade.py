@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,6 +16,8 @@ from agui_pipeline.adapters.testing import ScriptedAgent, collect, pause
 from agui_pipeline.middleware import GuardMiddleware, Pipeline
 from agui_pipeline.middleware.upgrade import UpgradeMiddleware
 from agui_pipeline.translators import ConfigurationError, Diagnostic, decode_event, run_input
+from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION
+from agui_pipeline.translators._input import encode_input
 from agui_pipeline.translators._verifier import assert_valid_stream
 from tests.middleware.kit import INPUT, OopsError, tidy
 
@@ -89,3 +94,38 @@ async def test_an_error_of_the_source_goes_on_as_itself() -> None:
     async with tidy():
         with pytest.raises(OopsError, match="secret"):
             await collect(Pipeline(agent, quiet()), INPUT)
+
+
+@pytest.mark.skipif(not HAS_PROTOCOL_VERSION, reason="before 1.x, parts of a tool result are read as its JSON text")
+async def test_the_agent_gets_tool_results_as_text() -> None:
+    picture = {"type": "image", "source": {"type": "url", "value": "https://x/y"}}
+    contents: list[Any] = ["plain", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], [picture]]
+    messages = [
+        {"id": str(place), "role": "tool", "toolCallId": "c", "content": content}
+        for place, content in enumerate(contents)
+    ]
+    user = {"id": "u", "role": "user", "content": [picture]}
+    said: list[Diagnostic] = []
+    agent = ScriptedAgent([START, FINISH])
+    given = run_input(messages=[user, *messages])
+    await collect(Pipeline(agent, UpgradeMiddleware(on_diagnostic=said.append)), given)
+    (seen,) = agent.inputs
+    texts: list[Any] = [message.content for message in seen.messages[1:]]
+    assert texts[:2] == ["plain", "ab"]
+    assert json.loads(texts[2]) == [picture]
+    assert seen.messages[0] is given.messages[0]
+    assert [diagnostic.code for diagnostic in said] == ["upgrade.result-parts"]
+    assert quiet().prepare(seen) is seen
+
+
+async def test_the_stage_in_the_docs_takes_out_what_strict_agents_refuse() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "older-clients.md").read_text(encoding="utf-8")
+    (block,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "NEW =" in block]
+    names: dict[str, Any] = {"__name__": "docs"}
+    exec(compile(block, "older-clients.md", "exec"), names)  # noqa: S102 - our own text
+    agent = ScriptedAgent([START, FINISH])
+    answer = run_input("hi", protocolVersion="1.0", resume=[{"interruptId": "i", "status": "resolved", "payload": 1}])
+    await collect(Pipeline(agent, *names["chain"]), answer)
+    sent = json.loads(encode_input(agent.inputs[0]))
+    assert set(sent) == {"threadId", "runId", "state", "messages", "tools", "context", "forwardedProps"}
+    assert sent["forwardedProps"] == {"command": {"resume": 1}}

@@ -229,6 +229,7 @@ PARTS: dict[str, tuple[list[Any], list[Any]]] = {
         [PNG | {"data": "AA==", "filename": "a"}, IMAGE],
         [IMAGE | {"metadata": {"filename": "a"}}, IMAGE],
     ),
+    "a mirror whose metadata is none": ([PNG | {"data": "AA==", "metadata": "no"}, IMAGE], [IMAGE]),
     "the same twice, on purpose": ([PNG | {"data": "AA=="}] * 2, [IMAGE] * 2),
 }
 

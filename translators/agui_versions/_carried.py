@@ -47,10 +47,10 @@ class Carried(Rule):
             for message in given
             if isinstance(message, dict) and isinstance(message.get("id"), str)
         }
-        # Copies: the view goes on changing its own.
-        kept = [
-            known.get(message["id"]) or copy.deepcopy(message)
+        # Copies, as the view goes on changing its own; one an id, though an agent's message and call may share theirs.
+        kept = {
+            message["id"]: known.get(message["id"]) or copy.deepcopy(message)
             for message in self._view.messages
             if isinstance(message["id"], str) and (message["id"] in known or message["role"] == self._role)
-        ]
-        return (event,) if len(kept) == len(known) else (replace(snapshot, messages=kept),)
+        }
+        return (event,) if len(kept) == len(known) else (replace(snapshot, messages=list(kept.values())),)

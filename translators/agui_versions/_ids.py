@@ -105,7 +105,8 @@ class TextIds(Rule):
             parent = text_field(event, "parent_message_id", "parentMessageId")
             if parent in self._now:
                 event = replace(event, parent_message_id=self._now[parent])
-            known.put(text_field(event, "parent_message_id", "parentMessageId") or _call_id(event), "assistant")
+            known.put(text_field(event, "parent_message_id", "parentMessageId"), "assistant")
+            known.put(_call_id(event), "assistant")  # its message where it has no parent, or loses it
         elif event.type in ("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"):
             id = _message_id(event)
             if id in self._now:

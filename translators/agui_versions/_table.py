@@ -248,17 +248,6 @@ RULES: Final[Sequence[LevelRule]] = (
     LevelRule("end at error", FIRST, _v(58), StopsAtError, None, "what follows RUN_ERROR goes"),
     LevelRule("one run", FIRST, _v(36), OneRun, BOUNDS, "the runs of a stream are joined to one"),
     LevelRule(
-        "text ids",
-        FIRST,
-        _v(43),
-        TextIds,
-        _TEXTS | _APPENDS,
-        "a text with an id that is in use gets another one (`~2`)",
-    ),
-    LevelRule(
-        "parents", FIRST, _v(51), Parents, _APPENDS, "`parentMessageId` goes unless it is new, or the last message's"
-    ),
-    LevelRule(
         "carried activities",
         _v(41),
         _v(45),
@@ -273,6 +262,17 @@ RULES: Final[Sequence[LevelRule]] = (
         partial(Carried, role="reasoning"),
         _APPENDS | {"REASONING_MESSAGE_CONTENT", "ACTIVITY_DELTA"},
         "snapshots of messages hold the reasoning, which the client would forget",
+    ),
+    LevelRule(
+        "text ids",
+        FIRST,
+        _v(43),
+        TextIds,
+        _TEXTS | _APPENDS,
+        "a text with an id that is in use gets another one (`~2`)",
+    ),
+    LevelRule(
+        "parents", FIRST, _v(51), Parents, _APPENDS, "`parentMessageId` goes unless it is new, or the last message's"
     ),
     LevelRule(
         "late results",

@@ -74,13 +74,17 @@ def view_of(stream: Sequence[Wire]) -> ClientView:
     return view
 
 
+def doubled(client: OldClient) -> list[str]:
+    """Return whether a client has two messages of an id, in words."""
+    ids = [message["id"] for message in client.final]
+    return [] if len(ids) == len(set(ids)) else [f"ids: {ids}"]
+
+
 def differences(stream: Sequence[Wire], client: OldClient) -> list[str]:
     """Return in what an old client's picture is not 1.0's, where no loss is known for it."""
     view, patch = view_of(stream), client.patch
-    found = []
-    ids = [message["id"] for message in client.final]
-    if len(ids) != len(set(ids)):
-        found.append(f"ids: {ids}")
+    found: list[str] = []
+    found += doubled(client)
     mine, theirs = (_summary(messages, patch) for messages in (view.messages, client.final))
     found += [f"{name}: {mine[name]} != {theirs[name]}" for name in mine if mine[name] != theirs[name]]
     if view.state != client.state:

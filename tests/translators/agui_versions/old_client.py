@@ -218,6 +218,8 @@ class OldClient:
                 reasoning = self._message(event["messageId"])
                 if reasoning is not None:
                     reasoning["content"] = _text(reasoning) + event["delta"]
+            case "THINKING_TEXT_MESSAGE_START" if self.patch == 45:  # the one that converts it, as 1.0.0 does
+                self.messages.append({"id": f"thought-{len(self.thoughts)}", "role": "reasoning", "content": ""})
             case "THINKING_TEXT_MESSAGE_CONTENT":
                 self.thoughts[-1] += event["delta"]
             case "CUSTOM":

@@ -141,6 +141,15 @@ STREAMS: Final[dict[str, list[Wire]]] = {
         {"type": "REASONING_END", "messageId": "b"},
         {"type": "REASONING_END", "messageId": "a"},
     ),
+    "reasoning between a text and its call": run(
+        *text("m", "hi"),
+        {"type": "REASONING_START", "messageId": "s"},
+        *reasoning("r", "hm"),
+        {"type": "REASONING_END", "messageId": "s"},
+        *call("c", "{}", parentMessageId="m"),
+        result("c"),
+        *text("n", "ho"),
+    ),
     "reasoning that breaks off": [
         START,
         {"type": "REASONING_START", "messageId": "a"},
@@ -230,6 +239,19 @@ STREAMS: Final[dict[str, list[Wire]]] = {
     ),
     "a snapshot after an activity": run(*text("m", "hi"), activity(), snapshot(message("m"), message("n"))),
     "a snapshot after reasoning": run(*reasoning("r", "h", "m"), *text("m", "hi"), snapshot(message("m"))),
+    "a text with the id of a call that loses its parent": run(
+        *text("m", "hi"), *text("n", "ho"), *call("c", "{}", parentMessageId="m"), *text("c", "hu")
+    ),
+    "a call behind a snapshot and an activity": run(
+        *text("m", "hi"), activity(), snapshot(message("m")), *call("c", "{}", parentMessageId="m"), *text("n", "ho")
+    ),
+    "a call behind a snapshot and reasoning": run(
+        *text("m", "hi"),
+        *reasoning("r", "hm"),
+        snapshot(message("m")),
+        *call("c", "{}", parentMessageId="m"),
+        *text("n", "ho"),
+    ),
     "nothing": run({"type": "CUSTOM", "name": "n", "value": 1}),
     "a late result": run(*text("m", "h", "i"), *call("c", "{", "}", parentMessageId="m"), result("c"), STATE),
     "only a result": run(result("c")),

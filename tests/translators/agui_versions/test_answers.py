@@ -148,6 +148,11 @@ def test_they_are_bounded_and_the_least_used_thread_goes_first() -> None:
     assert pending.open("c") == ()
 
 
+def test_a_key_that_is_no_string_is_said_to_be_none() -> None:
+    with pytest.raises(ConfigurationError, match="must return a string; it returned NoneType"):
+        PendingInterrupts(key=lambda _: None).key(run_input())  # type: ignore[arg-type, return-value]
+
+
 @pytest.mark.parametrize(
     "options", [{"max_threads": 0}, {"max_threads": True}, {"max_threads": 1.5}, {"key": "thread"}]
 )

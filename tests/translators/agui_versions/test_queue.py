@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agui_pipeline.translators import decode_event
 from agui_pipeline.translators.agui_versions import _serial
-from agui_pipeline.translators.agui_versions._queue import OneAtATime
+from agui_pipeline.translators.agui_versions._queue import MAX_HELD, OneAtATime
 from agui_pipeline.translators.agui_versions._rule import Losses, Setting
 from agui_pipeline.translators.agui_versions._version import FIRST
 from tests.translators.agui_versions.old_schemas import Wire
@@ -120,6 +120,16 @@ def test_a_text_that_too_much_waits_for_goes_on_as_another() -> None:
         *("START", "CONTENT", "END"),
     ]
     assert said["legacy.queue"] == 1
+
+
+def test_what_waits_is_weighed() -> None:
+    large = {"type": "STATE_SNAPSHOT", "snapshot": "x" * 1_000_000}
+    stream = [*text("m", "a")[:2], *[large] * 200, *text("m", "b")[1:]]
+    types, said = serialised(stream, MAX_HELD)
+    assert types.index("TEXT_MESSAGE_END") == 2
+    assert said["legacy.queue"] == 1
+    small = [*text("m", "a")[:2], *[STATE] * 200, *text("m", "b")[1:]]
+    assert "legacy.queue" not in serialised(small, MAX_HELD)[1]
 
 
 def test_a_call_that_too_much_waits_for_is_cut() -> None:

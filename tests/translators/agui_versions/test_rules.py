@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from ag_ui.core import ActivitySnapshotEvent
 
 from agui_pipeline.translators import Diagnostic, decode_event, encode_event, encode_sse
 from agui_pipeline.translators._events import loads
@@ -23,6 +24,7 @@ from tests.translators.agui_versions.samples import (
     RUN,
     START,
     STATE,
+    STREAMS,
     SUBAGENT,
     TEXT_PART,
     activity,
@@ -279,6 +281,61 @@ def test_untouched_events_leave_as_the_same_objects() -> None:
         out = [one for event in stream for one in downgrade.feed(event)] + list(downgrade.flush())
         assert len(out) == len(stream)
         assert all(one is event for one, event in zip(out, stream, strict=True)), str(version)
+
+
+DATA: list[Wire] = [
+    {"type": "CUSTOM", "name": "n", "value": None},
+    {"type": "CUSTOM", "name": "n", "value": {"a": None}},
+    {"type": "RAW", "event": None},
+    {"type": "STATE_SNAPSHOT", "snapshot": None},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"a": None}},
+    {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": None}]},
+    {"type": "ACTIVITY_SNAPSHOT", "messageId": "p", "activityType": "P", "content": {"a": None}},
+    {"type": "TEXT_MESSAGE_START", "messageId": "m", "rawEvent": None, "metadata": {"a": None}},
+    {**FINISH, "result": None},
+    {**START, "input": {"state": None, "forwardedProps": None, "tools": [{"name": "f", "parameters": None}]}},
+    {**START, "input": {"state": {"a": None}, "resume": [{"interruptId": "i", "status": "resolved", "payload": None}]}},
+    snapshot({"id": "p", "role": "activity", "activityType": "P", "content": {"a": None}}),
+]
+"""Events whose nulls mean something."""
+
+
+@pytest.mark.parametrize("event", DATA)
+def test_a_null_that_is_data_stays(event: Wire) -> None:
+    assert through([event], LAST, without=alone("nulls", LAST)) == [event]
+
+
+ODD: list[Any] = [None, 0, "", [], ["a"], {}, {"a": None}, [{"id": [], "role": []}], [{"id": {}, "role": "tool"}]]
+
+
+@pytest.mark.parametrize("version", ["0.0.30", "0.0.37", "0.0.43", "0.0.45", "0.0.49", "0.0.59"])
+def test_no_value_of_any_field_makes_a_rule_raise(version: str) -> None:
+    every = {(event["type"], *sorted(event)): event for stream in STREAMS.values() for event in stream}
+    for event in every.values():
+        for name in {*event, "role"} - {"type"}:
+            for odd in ODD:
+                through([START, {**event, name: odd}, snapshot(message("m")), {**result("c"), "role": odd}], version)
+
+
+def test_a_thought_that_shares_its_id_with_a_call_is_carried_once() -> None:
+    stream = run(*reasoning("a", "hm"), *call("a", "{}"), snapshot(message("a", "hm", "reasoning")), snapshot())
+    assert through(stream, "0.0.45") == [*stream[:-2], snapshot(message("a", "hm", "reasoning")), FINISH]
+
+
+def test_what_json_has_no_form_for_is_said_to_whoever_listens() -> None:
+    said: list[Diagnostic] = []
+    event: Any = ActivitySnapshotEvent(message_id="p", activity_type="P", content={"a": object()})
+    list(Downgrade("ag-ui/0.0.40", INPUT, said.append).feed(event))
+    assert [one.code for one in said] == ["encode.object"]
+
+
+def test_a_call_behind_a_thought_is_no_part_of_a_message_that_is_not_the_last_to_later_clients() -> None:
+    stream = run(*text("m", "a"), *REASONED, *call("c", "{}", parentMessageId="m"))
+    for version in ("0.0.37", "0.0.44"):  # 0.0.45, which reads these, makes a message of a thought
+        (start,) = [event for event in through(stream, version) if event["type"] == "TOOL_CALL_START"]
+        assert "parentMessageId" not in start
+    direct = run(*REASONED, *text("m", "a"), *call("c", "{}", parentMessageId="m"))
+    assert call("c", parentMessageId="m")[0] in through(direct, "0.0.44")
 
 
 def test_an_interrupt_keeps_its_outcome_where_asked_and_known() -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_pipeline.translators import SSEDecoder, encode_event, encode_sse
+from agui_pipeline.translators import DecodeError, SSEDecoder, decode_event, encode_event, encode_sse, typed
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._guard import GuardTranslator
+from agui_pipeline.translators.agui_versions import Downgrade
 from agui_pipeline.translators.agui_versions._rule import BOUNDS
 from tests.streams import make_stream
-from tests.translators.agui_versions.judge import client_after, downgraded, framed
+from tests.translators.agui_versions.judge import INPUT, client_after, downgraded, framed, ignore
 from tests.translators.agui_versions.old_client import PATCHES
 from tests.translators.agui_versions.old_schemas import Wire
+from tests.translators.agui_versions.samples import STREAMS
 
 patches = st.sampled_from(PATCHES)
 
@@ -63,3 +66,22 @@ def test_a_stream_that_breaks_off_can_be_ended_by_an_error(stream: list[Wire], l
     if bounds[-1:] in ([], ["RUN_STARTED"]):  # as an adapter does
         data += encode_sse(framed({"type": "RUN_ERROR", "message": "The agent failed."}))
     client_after(data, level)
+
+
+@pytest.mark.parametrize("level", [30, 37, 41, 45, 54, 59])
+def test_models_are_downgraded_as_their_json_is(level: int) -> None:
+    for name, stream in STREAMS.items():
+        models: list[Any] = []
+        for event in stream:
+            try:
+                models.append(typed(framed(event)))
+            except DecodeError:  # no model of the installed SDK
+                models.append(framed(event))
+        views = [decode_event(encode_event(model)) for model in models]
+        assert through(models, level) == through(views, level), name
+
+
+def through(events: Sequence[Any], level: int) -> list[Wire]:
+    downgrade = Downgrade(f"ag-ui/0.0.{level}", INPUT, ignore)
+    out = [one for event in events for one in downgrade.feed(event)]
+    return [loads(encode_event(one)) for one in [*out, *downgrade.flush()]]

@@ -10,7 +10,7 @@ from agui_pipeline.translators._verifier import problems_of
 from agui_pipeline.translators.agui_versions import RULES
 from agui_pipeline.translators.agui_versions._table import rules_for
 from agui_pipeline.translators.agui_versions._version import FIRST, LAST, Version
-from tests.translators.agui_versions.judge import client_after, differences, downgraded, framed
+from tests.translators.agui_versions.judge import client_after, differences, doubled, downgraded, framed
 from tests.translators.agui_versions.old_client import PATCHES
 from tests.translators.agui_versions.old_schemas import RefusedError
 from tests.translators.agui_versions.samples import SLOPPY, STREAMS
@@ -24,12 +24,12 @@ def sent(name: str, level: int, without: tuple[str, ...]) -> bytes:
 
 
 def judged(name: str, level: int, patch: int, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Return what is wrong when a client reads a stream at a level: of a later one than that, only what it refuses."""
+    """Return what is wrong when a client reads a stream at a level; for a later one, what it refuses or has twice."""
     try:
         client = client_after(sent(name, level, without), patch)
     except RefusedError as exc:
         return [f"refused: {exc}"]
-    return differences(ALL[name], client) if patch == level else []
+    return differences(ALL[name], client) if patch == level else doubled(client)
 
 
 @pytest.mark.parametrize("name", STREAMS)
