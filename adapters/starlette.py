@@ -24,7 +24,7 @@ from agui_pipeline.adapters._asgi_stream import STREAM_HEADERS, Stream
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._options import check_choice
 from agui_pipeline.middleware._request import request as _request
-from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink, encode_sse
+from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink, encode_sse, run_input
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._events import loads
 from agui_pipeline.translators._input import ParsedInput
@@ -161,7 +161,7 @@ class AGUIMiddleware:
                 sink(repair)
             pristine = dict(scope)
             given = None if parsed.changed or upgraded is not None else parsed.input
-            in_band = pipeline.fails_in_band(parsed.input)
+            in_band = pipeline.in_band(parsed.input) is not None
             stream = Stream(
                 pipeline,
                 send,
@@ -292,10 +292,15 @@ def _observed(send: Send, sink: DiagnosticSink, reason: str, why: str, error: st
 
 def _refusal(pipeline: Pipeline, read: ParsedInput | Refusal, refusal: Refusal) -> Response:
     """Return the answer to a request that is refused: of its status, or as a stream where the client looks at none."""
-    if pipeline.fails_in_band(None if isinstance(read, Refusal) else read.input):
-        error = encode_sse(RunErrorEvent(message=refusal.message, code=refusal.code))
-        return Response(error, headers={key.decode(): value.decode() for key, value in STREAM_HEADERS})
-    return JSONResponse(json_error(refusal), refusal.status)
+    input = None if isinstance(read, Refusal) else read.input
+    stage = pipeline.in_band(input)
+    if stage is None:
+        return JSONResponse(json_error(refusal), refusal.status)
+    error: Any = RunErrorEvent(message=refusal.message, code=refusal.code)
+    # It has no clock, as all that speak to these clients; and what cannot be read declares no version.
+    told: Any = stage.translator(run_input(protocol_version=None) if input is None else input)
+    stream = b"".join(map(encode_sse, (*told.feed(error), *told.flush())))
+    return Response(stream, headers={key.decode(): value.decode() for key, value in STREAM_HEADERS})
 
 
 def _http_error(exc: HTTPException) -> Response:

@@ -145,9 +145,10 @@ class Pipeline:
         wanted = {stage.strange_frames for stage in self._members if isinstance(stage, TranslatorMiddleware)}
         return "refuse" if "refuse" in wanted else "drop" if "drop" in wanted else "pass"
 
-    def fails_in_band(self, input: RunAgentInput | None) -> bool:
-        """Whether the client that sent an input learns of failures from the stream only."""
-        return any(stage.fails_in_band(input) for stage in self._members if isinstance(stage, TranslatorMiddleware))
+    def in_band(self, input: RunAgentInput | None) -> TranslatorMiddleware | None:
+        """Return the stage whose client learns of failures from the stream only, if there is one."""
+        stages = (stage for stage in self._members if isinstance(stage, TranslatorMiddleware))
+        return next((stage for stage in stages if stage.fails_in_band(input)), None)
 
     def start(self, input: RunAgentInput, segment: Segment) -> tuple[AsyncIterator[Any], bool]:
         """Open the last stage; for adapters that close `segment` themselves, in the task that reads.

@@ -93,6 +93,19 @@ async def test_what_is_refused_before_the_app_is_called() -> None:
         assert (await ask(served, body)).status == 400
 
 
+async def test_the_oldest_client_gets_what_it_needs_to_show_an_error() -> None:
+    oldest = LegacyDowngradeMiddleware("ag-ui/0.0.30")
+    wrapped = AGUIMiddleware(answering(401), middleware=[oldest], on_unparsable="reject")
+    for served, body, code in (
+        (agent_app(RUN, oldest), b"{}", "invalid_input"),
+        (wrapped, b"{}", "invalid_input"),
+        (wrapped, BODY, "source_error"),
+    ):
+        response = await ask(served, body)
+        assert [event.type for event in response.events] == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+        assert response.events[-1].code == code
+
+
 async def test_an_app_that_answers_late_or_in_pieces_is_told_of_once() -> None:
     app = Scripted([b'{"det', sleep(1), b'ail":"no"}'], status=500, headers=[(b"content-type", b"application/json")])
     assert told(await ask(AGUIMiddleware(app, middleware=[OLD])))[0] == 200

@@ -1,4 +1,4 @@
-"""Clients that look at no HTTP status: bare, an error is to them an empty success; through their level it is an error."""
+"""Clients that look at no HTTP status: bare, an error is to them an empty success; through their level, an error."""
 
 from __future__ import annotations
 
@@ -54,3 +54,4 @@ def test_an_error_status_reaches_clients_that_look_at_none() -> None:
             bare = looks or version == "0.0.30"
             assert failed == [bare, True, bare, True], version
             assert "HTTP status 401" in str(shown[1].events) + str(shown[1].error), version
+            assert "EmptyError" not in str([one.error for one in shown[1::2]]), version
