@@ -8,11 +8,12 @@ from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._options import check_callable, check_choice
 from agui_pipeline.middleware._translator import TranslatorMiddleware
-from agui_pipeline.translators import Diagnostic, DiagnosticSink
+from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._upgrade import DIAGNOSTICS, UpgradeTranslator
 from agui_pipeline.translators._upgrade_interrupts import with_command
 from agui_pipeline.translators._upgrade_requests import with_text_results
+from agui_pipeline.translators.agui_versions import PendingInterrupts, PendingStore
 
 
 class UpgradeMiddleware(TranslatorMiddleware):
@@ -27,9 +28,11 @@ class UpgradeMiddleware(TranslatorMiddleware):
       ``rawEvent`` null is data.) Timestamps with a fraction become whole; a role that 1.0 prescribes is put in.
     - CUSTOM ``on_interrupt`` events, LangGraph's older convention, become the interrupts of RUN_FINISHED's outcome,
       where the agent gives none itself. An interrupt's id is LangGraph's own where the event carries it.
-    - Towards the agent, a client's ``resume`` is also said as ``forwardedProps.command.resume``: the payload (true
-      where there is none), or of several interrupts an object of them by id, as LangGraph takes it. What a client
-      itself put there stays. Tool results made of parts become their text, or their JSON.
+    - Towards the agent, a client's ``resume`` is said as ``forwardedProps.command.resume``: the payload (true where
+      there is none), or of several interrupts an object of them by id, as LangGraph takes it. What a client itself put
+      there stays. `resume` stays beside it, unless it answers interrupts that were made here: their agent knows the old
+      way only, and where it reads both it would let `resume` win.
+    - Tool results made of parts become their text, or their JSON.
 
     The official client does a part of this by itself, with a warning each time, and gives up on the rest.
 
@@ -44,6 +47,7 @@ class UpgradeMiddleware(TranslatorMiddleware):
         keep_custom: Whether ``on_interrupt`` events go on beside the outcome, for front ends that read those. False:
             the outcome alone.
         new_id: Makes the ids of reasoning, and of interrupts that have none. Default: the run's id and a number.
+        pending: Remembers which interrupts were made here, a thread. Default: a `PendingInterrupts` of its own.
         on_diagnostic: Gets each `Diagnostic` (codes ``upgrade.*``), once a run for each field of each event type.
             Default: the log.
 
@@ -69,22 +73,28 @@ class UpgradeMiddleware(TranslatorMiddleware):
         *,
         keep_custom: bool = True,
         new_id: Callable[[], str] | None = None,
+        pending: PendingStore | None = None,
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:
         super().__init__(on_diagnostic=on_diagnostic)
         check_choice("keep_custom", keep_custom, (True, False))
         check_callable("new_id", new_id, "() -> str", optional=True)
+        if pending is not None and (isinstance(pending, type) or not isinstance(pending, PendingStore)):
+            raise ConfigurationError(f"pending={pending!r}: must be None, a PendingInterrupts, or another PendingStore")
         self._keep_custom = keep_custom
         self._new_id = new_id
+        self.pending: PendingStore = PendingInterrupts() if pending is None else pending
 
     def translator(self, input: RunAgentInput) -> UpgradeTranslator:
         """Return an upgrade for one run."""
+        key = self.pending.key(input)
         return UpgradeTranslator(
             input.thread_id,
             input.run_id,
             run_sink(self.on_diagnostic),
             new_id=self._new_id,
             keep_custom=self._keep_custom,
+            on_interrupts=lambda interrupts: self.pending.remember(key, interrupts),
         )
 
     def prepare(self, input: RunAgentInput) -> RunAgentInput:
@@ -95,4 +105,5 @@ class UpgradeMiddleware(TranslatorMiddleware):
             code = f"upgrade.{code}"
             sink(Diagnostic(code, f"{DIAGNOSTICS[code]} ({words})"))
 
-        return with_text_results(with_command(input, note), note)
+        made = self.pending.open(self.pending.key(input))
+        return with_text_results(with_command(input, note, made), note)

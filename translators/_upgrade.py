@@ -55,6 +55,7 @@ class UpgradeTranslator(Translator):
         sink: Gets diagnostics.
         new_id: Makes the ids of reasoning and of interrupts. None: made of the run's id and a number.
         keep_custom: Whether ``on_interrupt`` events go on beside the outcome.
+        on_interrupts: Is told, at each RUN_FINISHED, which interrupts an outcome was made of here; mostly of none.
     """
 
     def __init__(
@@ -65,10 +66,12 @@ class UpgradeTranslator(Translator):
         *,
         new_id: Callable[[], str] | None = None,
         keep_custom: bool = True,
+        on_interrupts: Callable[[Sequence[Mapping[str, Any]]], None] = lambda _: None,
     ) -> None:
         self._run: Mapping[str, Any] = {"threadId": thread_id, "runId": run_id}
         self._sink = sink
         self._keep_custom = keep_custom
+        self._on_interrupts = on_interrupts
         self._noted: set[tuple[str, str, str]] = set()
         self._thinking = Thinking(new_id or _numbered(run_id, "reasoning"), self._note)
         self._interrupts = Interrupts(new_id or _numbered(run_id, "interrupt"))
@@ -159,7 +162,9 @@ class UpgradeTranslator(Translator):
     def _with_outcome(self, event: AnyEvent) -> AnyEvent:
         outcome = self._interrupts.outcome()
         if outcome is None or field_of(event, "outcome", "outcome") is not None:
+            self._on_interrupts(())
             return event
+        self._on_interrupts(outcome["interrupts"])
         self._note("interrupt", f"{len(outcome['interrupts'])} interrupts", event)
         return replace(event, outcome=outcome)
 

@@ -1,13 +1,13 @@
 """Interrupts as agents before 1.0 tell them, as the outcome and the answers of 1.0.
 
 Knows LangGraph's convention: a CUSTOM event ``on_interrupt`` an interrupt, its value (a JSON string, as a rule) the
-question, and an answer in ``forwardedProps.command.resume``, which names no interrupt. Does not know which of them are
-pending on the server.
+question, and an answer in ``forwardedProps.command.resume``, which names no interrupt. Does not remember which of them
+are pending.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
@@ -97,12 +97,17 @@ def _first(value: Any, spellings: Iterable[str], kind: type) -> Any:
     return next((value[key] for key in spellings if isinstance(value.get(key), kind)), None)
 
 
-def with_command(input: RunAgentInput, note: Callable[[str, str], None]) -> RunAgentInput:
-    """Say `resume` in the old way as well: ``forwardedProps.command.resume``.
+def with_command(
+    input: RunAgentInput, note: Callable[[str, str], None], made: Sequence[Mapping[str, Any]] = ()
+) -> RunAgentInput:
+    """Say `resume` in the old way: ``forwardedProps.command.resume``.
 
     Args:
         input: The run's input. Left as it is.
         note: Is told what was said, or could not be, ``(code, words)``.
+        made: The interrupts that the thread waits with, where they were made here of the old convention. An answer to
+            them is said in the old way only (an agent that reads both lets `resume` win, and need not know these ids),
+            and by id where there are several.
 
     Returns:
         The same object where there is nothing to say, or the client itself said it.
@@ -118,12 +123,17 @@ def with_command(input: RunAgentInput, note: Callable[[str, str], None]) -> RunA
         return input
     if command.get("resume") is not None:
         return input
-    resume = _answer(entries, note)
+    answers = _answers(entries, note)
+    ids = {one.get("id") for one in made}
+    ours = bool(ids) and ids.issuperset(answers)
+    by_id = len(answers) > 1 or (ours and len(ids) > 1)
     note("resume", f"{len(entries)} interrupts")
-    return input.model_copy(update={"forwarded_props": {**props, "command": {**command, "resume": resume}}})
+    resume = answers if by_id else next(iter(answers.values()))  # LangGraph's own form for several
+    said: dict[str, Any] = {"forwarded_props": {**props, "command": {**command, "resume": resume}}}
+    return input.model_copy(update=said | ({"resume": None} if ours else {}))
 
 
-def _answer(entries: Iterable[Any], note: Callable[[str, str], None]) -> Any:
+def _answers(entries: Iterable[Any], note: Callable[[str, str], None]) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for entry in entries:
         id, payload = field_of(entry, "interrupt_id", "interruptId"), field_of(entry, "payload", "payload")
@@ -132,4 +142,4 @@ def _answer(entries: Iterable[Any], note: Callable[[str, str], None]) -> Any:
             answers[id] = {CANCELLED: True, "interrupt_id": id}
         else:
             answers[id] = True if payload is None else payload  # agents read null as no answer
-    return next(iter(answers.values())) if len(answers) == 1 else answers  # LangGraph's own form for several
+    return answers

@@ -16,9 +16,16 @@ from fastapi import FastAPI
 from agui_pipeline.adapters.langgraph import LangGraphSource, wrap_agent
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_app
 from agui_pipeline.adapters.testing import assert_valid_stream, collect, run_asgi
-from agui_pipeline.middleware import EventThrottleMiddleware, GuardMiddleware, Pipeline
+from agui_pipeline.middleware import (
+    EventThrottleMiddleware,
+    GuardMiddleware,
+    Pipeline,
+    StripMiddleware,
+    UpgradeMiddleware,
+)
 from agui_pipeline.translators import ConfigurationError, Diagnostic, decode_event, encode_event, run_input
 from agui_pipeline.translators._compat import PROTOCOL_VERSION
+from agui_pipeline.translators._input import encode_input
 from tests.e2e.harness import needs
 
 needs("ag_ui_langgraph", "ag-ui-langgraph")
@@ -178,6 +185,40 @@ async def test_several_interrupts_are_answered_each_by_its_id(made: Any) -> None
     rest = await collect(source, resume((ids["color"], "red")))
     assert rest.outcome == "success"
     assert sorted(rest.state["answers"]) == ["color=red", "shape={'kind': 'round'}", "size=large"]
+
+
+def endpoint_of(graph: Any) -> Any:
+    """An endpoint that nobody touches: all of ag-ui-langgraph's defaults."""
+    app = FastAPI()
+    add_langgraph_fastapi_endpoint(app, agent_of(graph), "/agent")
+    return AGUIMiddleware(app, middleware=[UpgradeMiddleware(), StripMiddleware(), GuardMiddleware()])
+
+
+async def asked_of(endpoint: Any, input: Any) -> Any:
+    response = await run_asgi(endpoint, path="/agent", body=encode_input(input))
+    assert response.exception is None
+    return await collect(list(response.events))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_endpoint_in_its_older_way_is_answered_by_id_through_the_upgrade(at_once: bool) -> None:
+    endpoint = endpoint_of(questions("color", "size"))
+    asked = await asked_of(endpoint, ASKED)
+    ids = {question.message: question.id for question in asked.interrupts}
+    assert (set(ids), asked.outcome) == ({"color", "size"}, "interrupt")
+    answers = [(ids["size"], "large"), (ids["color"], "red")]
+    for part in [answers] if at_once else [[one] for one in answers]:
+        result = await asked_of(endpoint, resume(*part))
+    assert result.outcome == "success"
+    assert sorted(result.state["answers"]) == ["color=red", "size=large"]
+
+
+async def test_an_answer_that_says_nothing_is_a_yes_through_the_upgrade() -> None:
+    endpoint = endpoint_of(assistant("book"))
+    asked = await asked_of(endpoint, ASKED)
+    entries = [{"interruptId": asked.interrupts[0].id, "status": "resolved"}]
+    result = await asked_of(endpoint, run_input(thread_id="t", run_id="r2", resume=entries))
+    assert said(result).startswith("booked trains: True")
 
 
 async def test_a_node_may_ask_twice() -> None:

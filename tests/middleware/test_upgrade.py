@@ -13,7 +13,7 @@ import pytest
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.adapters.testing import ScriptedAgent, collect, pause
-from agui_pipeline.middleware import GuardMiddleware, Pipeline
+from agui_pipeline.middleware import GuardMiddleware, PendingInterrupts, Pipeline
 from agui_pipeline.middleware.upgrade import UpgradeMiddleware
 from agui_pipeline.translators import ConfigurationError, Diagnostic, decode_event, run_input
 from agui_pipeline.translators._compat import HAS_PROTOCOL_VERSION
@@ -79,6 +79,42 @@ async def test_the_agent_gets_the_answer_where_it_looks_for_it() -> None:
     await collect(Pipeline(agent, UpgradeMiddleware(on_diagnostic=said.append)), answer)
     assert seen == [{"command": {"resume": "yes"}}]
     assert [diagnostic.code for diagnostic in said] == ["upgrade.resume"]
+
+
+async def test_an_answer_to_an_interrupt_made_here_is_told_once() -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    async def agent(input: RunAgentInput) -> AsyncIterator[Any]:
+        command = (input.forwarded_props or {}).get("command")
+        seen.append((command, getattr(input, "resume", None)))
+        yield decode_event(START)
+        if command is None:
+            for question in ("one", "two"):
+                raw = {"id": f"langgraph's {question}"}
+                yield decode_event({"type": "CUSTOM", "name": "on_interrupt", "value": question, "rawEvent": raw})
+        yield decode_event(FINISH)
+
+    stage = UpgradeMiddleware(on_diagnostic=lambda _: None)
+
+    async def answered(thread: str, *ids: str) -> tuple[Any, Any]:
+        resume = [{"interruptId": id, "status": "resolved", "payload": id[-3:]} for id in ids]
+        await collect(Pipeline(agent, stage), run_input(thread_id=thread, resume=resume))
+        return seen[-1]
+
+    asked = await collect(Pipeline(agent, stage), run_input("go", thread_id="t"))
+    assert [one["id"] for one in asked.events[-1].outcome["interrupts"]] == ["langgraph's one", "langgraph's two"]
+    # Of another thread: nothing was made here.
+    command, resume = await answered("u", "langgraph's one")
+    assert (command, len(resume)) == ({"resume": "one"}, 1)
+    assert await answered("t", "langgraph's two") == ({"resume": {"langgraph's two": "two"}}, None)
+    # The thread's last run has left nothing open.
+    assert (await answered("t", "langgraph's two"))[1] is not None
+
+
+@pytest.mark.parametrize("pending", [{}, PendingInterrupts, 1])
+def test_a_store_of_another_kind_is_refused(pending: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^pending="):
+        UpgradeMiddleware(pending=pending)
 
 
 async def test_a_guard_behind_it_ends_what_an_old_agent_leaves_open() -> None:

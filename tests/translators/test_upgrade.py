@@ -465,6 +465,28 @@ def test_an_answer_is_said_in_the_old_way_too(resume: Any, wanted: Any, notes: l
     assert said == notes
 
 
+@pytest.mark.parametrize(
+    ("made", "resume", "wanted", "stays"),
+    [
+        (["a"], [RESOLVED], True, False),
+        (["a"], [RESOLVED | {"payload": 1}], 1, False),
+        (["a", "c"], [RESOLVED | {"payload": 1}], {"a": 1}, False),  # the other one is still open
+        (["a", "b"], [RESOLVED | {"payload": 1}, CALLED_OFF], {"a": 1, "b": NO}, False),
+        (["c"], [RESOLVED | {"payload": 1}], 1, True),  # somebody else's
+        (["a"], [RESOLVED | {"payload": 1}, CALLED_OFF], {"a": 1, "b": NO}, True),
+        ([], [RESOLVED | {"payload": 1}], 1, True),
+    ],
+)
+def test_an_answer_to_what_was_made_here_is_said_in_the_old_way_only(
+    made: list[str], resume: Any, wanted: Any, stays: bool
+) -> None:
+    given = run_input(resume=resume)
+    out = with_command(given, lambda *_: None, [{"id": id} for id in made])
+    assert out.forwarded_props["command"]["resume"] == wanted
+    assert (getattr(out, "resume", None) == getattr(given, "resume", None)) is stays
+    assert getattr(given, "resume", None)
+
+
 @pytest.mark.parametrize("props", [{"command": {"resume": "own"}}, {"command": {"resume": False}}])
 def test_a_clients_own_old_answer_stays(props: JSON) -> None:
     given = run_input(resume=[RESOLVED], forwarded_props=props)
