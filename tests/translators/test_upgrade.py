@@ -482,7 +482,7 @@ def test_an_answer_to_what_was_made_here_is_said_in_the_old_way_only(
 ) -> None:
     given = run_input(resume=resume)
     out = with_command(given, lambda *_: None, [{"id": id} for id in made])
-    assert out.forwarded_props["command"]["resume"] == wanted
+    assert out.forwarded_props == {"command": {"resume": wanted}}
     assert (getattr(out, "resume", None) == getattr(given, "resume", None)) is stays
     assert getattr(given, "resume", None)
 
