@@ -21,7 +21,7 @@ from agui_pipeline.adapters._superagent_negotiate import Negotiated, agent_of, i
 from agui_pipeline.adapters._superagent_plan import Plan, asked_input, busy, plan_answer, plan_message
 from agui_pipeline.adapters._superagent_requests import Asked, RefusedError, chat, read_body_object, resume, watch
 from agui_pipeline.adapters._superagent_run import Visit
-from agui_pipeline.adapters._superagent_sessions import MemorySessions, SessionLimits, SessionStore, Turns
+from agui_pipeline.adapters._superagent_sessions import MemorySessions, Session, SessionLimits, SessionStore, Turns
 from agui_pipeline.middleware import Middleware, Pipeline, TranslatorMiddleware
 from agui_pipeline.middleware._request import request as current
 from agui_pipeline.translators import ConfigurationError, DiagnosticSink
@@ -147,8 +147,11 @@ class Api:
         pipeline = Pipeline(source, *self._middleware, *self._negotiated(call, data))
         await self._stream(call, pipeline, parse_body(call.body, self._options.max_body))
 
-    def _negotiated(self, call: _Call, data: Mapping[str, Any], default: str | None = None) -> Negotiated:
-        return negotiate(call.request, data, default, tool_call_updates=self._tool_call_updates)
+    def _negotiated(
+        self, call: _Call, data: Mapping[str, Any], default: str | None = None, session: Session | None = None
+    ) -> Negotiated:
+        shown = () if session is None else (*session.shown, *session.calls)
+        return negotiate(call.request, data, default, tool_call_updates=self._tool_call_updates, shown=shown)
 
     async def _visit(self, call: _Call, asked: Asked, patience: float) -> Visit:
         """Take a session's turn."""
@@ -167,7 +170,7 @@ class Api:
 
     async def _serve(self, call: _Call, plan: Plan, visit: Visit, data: Mapping[str, Any], default: str | None) -> None:
         named = data if plan.agent_id is None else {**data, "agent_id": plan.agent_id}
-        negotiated = self._negotiated(call, named, default)
+        negotiated = self._negotiated(call, named, default, plan.session)
         if plan.session is None:
             await visit.spoken(negotiated.dialect)
             pipeline = Pipeline(plan.source, *negotiated)

@@ -6,7 +6,7 @@ what it is answering, is not in its body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
@@ -59,7 +59,12 @@ class Negotiated(list["Middleware | TranslatorMiddleware"]):
 
 
 def negotiate(
-    request: Request, body: Any, default_dialect: str | None = None, *, tool_call_updates: bool = False
+    request: Request,
+    body: Any,
+    default_dialect: str | None = None,
+    *,
+    tool_call_updates: bool = False,
+    shown: Collection[str] = (),
 ) -> Negotiated:
     """Return the stages that speak the dialect a request asks for.
 
@@ -82,6 +87,7 @@ def negotiate(
         body: Its decoded JSON; bytes where it is none.
         default_dialect: One of the three dialects, for old bodies that do not opt in.
         tool_call_updates: As in `LegacyDowngradeMiddleware`.
+        shown: Likewise; `routes` knows it from the session.
 
     Raises:
         ConfigurationError: There is no such dialect.
@@ -97,7 +103,9 @@ def negotiate(
     dialect = _dialect(request, body, default_dialect)
     if dialect is None:
         return Negotiated()
-    stage = LegacyDowngradeMiddleware(dialect, tool_call_updates=tool_call_updates, agent_id=agent_of(body))
+    stage = LegacyDowngradeMiddleware(
+        dialect, tool_call_updates=tool_call_updates, agent_id=agent_of(body), shown=shown
+    )
     return Negotiated([stage], dialect=dialect, input=_old_input(body))
 
 

@@ -21,6 +21,7 @@ from agui_pipeline.adapters._superagent_sessions import (
     SessionStore,
     Turns,
 )
+from agui_pipeline.adapters._superagent_shown import Shown, both
 from agui_pipeline.middleware import Source
 from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, encode_event
 from agui_pipeline.translators import replace as replace_event
@@ -151,9 +152,19 @@ class Visit:
                 return
             self._stored = await self._store.get(self._key)
             theirs = Session() if self._stored is None else Session.decode(self._stored)
-            session = replace(session, messages=_merged(theirs.messages, session.messages))
+            session = replace(
+                session,
+                messages=_merged(theirs.messages, session.messages),
+                shown=both(theirs.shown, session.shown),
+            )
             if not news:
-                session = replace(session, interrupts=theirs.interrupts, answers=theirs.answers, legacy=theirs.legacy)
+                session = replace(
+                    session,
+                    interrupts=theirs.interrupts,
+                    answers=theirs.answers,
+                    legacy=theirs.legacy,
+                    calls=theirs.calls,
+                )
         self._lost()
 
     async def rescue(self, session: Session) -> None:
@@ -218,6 +229,7 @@ class _Fold:
         self._room = visit.limits.size
         self._deltas: list[str] = []
         self._last: AnyEvent | None = None  # the event that the deltas belong to
+        self._shown = Shown(session.shown, session.calls)
         self._asked = Interrupts(lambda: str(uuid4()))
         self._interrupts: list[JSONObject] = []
         self._legacy = False
@@ -225,6 +237,7 @@ class _Fold:
 
     def take(self, event: Any) -> None:
         """Take an event."""
+        self._shown.take(event)
         bound = event.type in _BOUNDS
         if event.type == "CUSTOM" and event.name == CUSTOM_NAME:
             self._asked.take(event)
@@ -254,6 +267,8 @@ class _Fold:
             interrupts=self._interrupts,
             answers=(),
             legacy=self._legacy,
+            shown=self._shown.messages,
+            calls=self._shown.calls if self._interrupts else (),
         )
 
     def _ask(self, event: Any) -> None:

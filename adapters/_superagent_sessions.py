@@ -42,6 +42,10 @@ class Session:
             and looks for answers where that has them.
         dialect: The dialect that the last stream was sent in; None for AG-UI.
         agent_id: The agent of the last run, as its client named it.
+        shown: The ids of the messages that its client saw last, also where `messages` are not remembered: in a
+            MESSAGES_SNAPSHOT of the next run, what stands behind them is new.
+        calls: The ids of the tool calls that its client saw of a run that waits, and that have no result: the run may
+            tell them again when it goes on.
         claim: Which request has taken the interrupts last: what one has taken, no other may give back.
     """
 
@@ -52,6 +56,8 @@ class Session:
     legacy: bool = False
     dialect: str | None = None
     agent_id: str | None = None
+    shown: Sequence[str] = ()
+    calls: Sequence[str] = ()
     claim: str | None = None
 
     @property
@@ -211,7 +217,7 @@ class SessionLimits:
             del rest[0]
         cut = replace(session, messages=head + rest)
         if len(cut.encode()) > self.size or len(head) > self.messages:
-            cut = replace(session, messages=(), state={})
+            cut = replace(session, messages=(), state={}, shown=(), calls=())
         if len(cut.encode()) > self.size:
             cut = replace(cut, interrupts=(), answers=())
         return cut

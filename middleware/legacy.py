@@ -7,7 +7,7 @@ Knows the options and what they may be. The rules are in `agui_pipeline.translat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
@@ -69,6 +69,8 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
             of its own.
         tool_call_updates: Whether Superagent's reader is told how a tool call went, in a second frame of the call.
         agent_id: The agent's name in Superagent's events.
+        shown: Ids of messages and tool calls that Superagent's reader was shown before the run, beside those of its
+            input: they are not told again. For a stage that is made for one request.
         clock: Returns the time in seconds since the epoch, for Superagent's timestamps.
         on_diagnostic: Gets each `Diagnostic` (codes ``legacy.*``). Default: the log.
 
@@ -99,6 +101,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         pending: PendingStore | None = None,
         tool_call_updates: bool = False,
         agent_id: str | None = None,
+        shown: Collection[str] = (),
         clock: Callable[[], float] = time.time,
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:
@@ -109,10 +112,13 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         check_callable("clock", clock, "() -> float")
         if pending is not None and (isinstance(pending, type) or not isinstance(pending, PendingStore)):
             raise ConfigurationError(f"pending={pending!r}: must be None, a PendingInterrupts, or another PendingStore")
+        if not isinstance(shown, list | tuple | set | frozenset) or not all(isinstance(id, str) for id in shown):
+            raise ConfigurationError(f"shown={shown!r:.200}: must be a list, tuple or set of ids, which are str")
         self._foreign = dialect in SUPERAGENT
         _check_dialect(dialect, interrupts, foreign=self._foreign)
         _check_use("tool_call_updates", tool_call_updates, used=self._foreign, dialect=dialect)
         _check_use("agent_id", agent_id, used=self._foreign, dialect=dialect)
+        _check_use("shown", shown, used=self._foreign, dialect=dialect)
         self.dialect = dialect
         self.pending: PendingStore = PendingInterrupts() if pending is None else pending
         # These clients give up on such a frame, and the translator never meets it.
@@ -121,6 +127,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         self._force = force
         self._tool_call_updates = tool_call_updates
         self._agent_id = agent_id
+        self._shown = frozenset(shown)
         self._clock = clock
 
     @property
@@ -147,6 +154,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
                 tool_call_updates=self._tool_call_updates,
                 agent_id=self._agent_id,
                 input=input,
+                shown=self._shown,
             )
         if self._is_current(input):
             return _Untouched()

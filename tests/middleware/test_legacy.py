@@ -333,6 +333,10 @@ async def test_around_an_endpoint_frames_are_put_right_and_strange_ones_left_out
         ("ag-ui/0.0.40", {"pending": PendingInterrupts}, "pending=<class"),
         ("ag-ui/0.0.40", {"tool_call_updates": True}, "tool_call_updates=True: the dialect 'ag-ui/0.0.40' has no use"),
         ("ag-ui/0.0.40", {"agent_id": "a"}, "agent_id='a': the dialect"),
+        ("ag-ui/0.0.40", {"shown": ["m"]}, "shown=['m']: the dialect 'ag-ui/0.0.40' has no use"),
+        ("superagent", {"shown": "m"}, "shown='m': must be a list, tuple or set of ids"),
+        ("superagent", {"shown": None}, "shown=None: must be a list, tuple or set of ids"),
+        ("superagent", {"shown": [7]}, "shown=[7]: must be a list, tuple or set of ids"),
         ("ag-ui/0.0.40", {"clock": 1}, "clock=1: must be a callable"),
         ("superagent", {"interrupts": "structured"}, "interrupts=True: the dialect 'superagent'"),
         ("ag-ui/0.0.40", {"on_diagnostic": "log"}, "on_diagnostic='log': must be None or a callable"),
@@ -374,6 +378,16 @@ async def test_what_is_new_in_a_snapshot_is_known_by_the_runs_input() -> None:
     stage = LegacyDowngradeMiddleware("superagent-flat", on_diagnostic=lambda _: None)
     result = await collect(Pipeline([START, shown, FINISH], stage), given)
     assert [loads((frame.data or "").encode())["type"] for frame in result.events] == ["text", "done"]
+
+
+async def test_and_by_what_the_reader_was_shown_before() -> None:
+    known, new = ({"id": id, "role": "assistant", "content": id} for id in ("known", "new"))
+    shown = {"type": "MESSAGES_SNAPSHOT", "messages": [known, new]}
+    stage = LegacyDowngradeMiddleware("superagent-flat", shown=["known"], on_diagnostic=lambda _: None)
+    for _ in range(2):  # which is no state of a run
+        result = await collect(Pipeline([START, shown, FINISH], stage), run_input())
+        said = [loads((frame.data or "").encode()) for frame in result.events]
+        assert [frame.get("content") for frame in said] == ["new", None]
 
 
 async def test_two_runs_of_another_protocol_at_once_keep_apart() -> None:

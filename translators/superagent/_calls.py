@@ -5,7 +5,7 @@ Knows which call an id means, when it is complete, and what messages say about c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class _Call:
         arguments: Its arguments, once they are complete.
         started: Whether it began in this run; else it is known from messages.
         told: Whether its frame went out.
+        shown: Whether its frame went out in a run before: then it does not again.
         resulted: Whether that of its result did.
         from_snapshot: Whether that result was a snapshot's.
         failed: Whether the result was sent as an error.
@@ -39,6 +40,7 @@ class _Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     started: bool = False
     told: bool = False
+    shown: bool = False
     resulted: bool = False
     from_snapshot: bool = False
     failed: bool = False
@@ -51,14 +53,15 @@ class Calls:
     Args:
         note: Is told what goes wrong: a code, and the id of the call.
         updates: Whether the outcome of a call is told before its result.
+        shown: The ids of calls that were told in a run before, and go on in this one.
     """
 
     __slots__ = ("_calls", "_note", "_open", "_updates")
 
-    def __init__(self, note: Callable[[str, str], None], *, updates: bool) -> None:
+    def __init__(self, note: Callable[[str, str], None], *, updates: bool, shown: Iterable[str]) -> None:
         self._note = note
         self._updates = updates
-        self._calls: dict[str, _Call] = {}
+        self._calls = {id: _Call(id, started=True, shown=True) for id in shown}
         self._open: dict[str, _Call] = {}
 
     def open(self, id: str, name: str) -> None:
@@ -88,7 +91,8 @@ class Calls:
             call.told = True
             call.arguments = _arguments("".join(call.pieces))
             call.pieces.clear()
-            yield ToolCall(call.name, call.arguments, id)
+            if not call.shown:  # an agent that goes on says again which call it goes on with
+                yield ToolCall(call.name, call.arguments, id)
 
     def close_all(self) -> Iterator[ToolCall]:
         """Give all calls that are not complete, at the end of the run."""

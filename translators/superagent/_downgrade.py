@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
@@ -29,6 +29,7 @@ def downgrade(
     tool_call_updates: bool = False,
     agent_id: str | None = None,
     input: RunAgentInput | None = None,
+    shown: Collection[str] = (),
 ) -> Translator:
     """Return a translator of one run whose `feed`, `flush` and `fail` give `SSEFrame`s in place of events.
 
@@ -49,6 +50,9 @@ def downgrade(
         agent_id: The main agent's name, in ``progress`` and ``agent_switch``.
         input: The run's input. Its messages name the tools of calls that were made in another run, and tell what in a
             MESSAGES_SNAPSHOT is new.
+        shown: Ids of what the reader was shown in a run before that this one may go on with: of messages, behind which
+            a MESSAGES_SNAPSHOT is new where the input has none; and of tool calls without a result, which are not told
+            again. Their results are.
 
     Raises:
         ConfigurationError: There is no such dialect.
@@ -63,7 +67,7 @@ def downgrade(
     if dialect not in DIALECTS:
         raise ConfigurationError(f"dialect={dialect!r}: must be one of {', '.join(map(repr, DIALECTS))}")
     return SuperagentDowngrade(
-        dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id, input=input
+        dialect, sink, clock, tool_call_updates=tool_call_updates, agent_id=agent_id, input=input, shown=shown
     )
 
 
@@ -79,6 +83,7 @@ class SuperagentDowngrade(Translator):
         tool_call_updates: bool,
         agent_id: str | None,
         input: RunAgentInput | None,
+        shown: Collection[str],
     ) -> None:
         self._clock = clock
         self._ended_at: Any = None  # the timestamp of the terminal event, which is that of done
@@ -91,6 +96,7 @@ class SuperagentDowngrade(Translator):
             fences=self._writer.fences,
             updates=tool_call_updates and self._writer.updates,
             messages=field_of(input, "messages", "messages"),
+            shown=shown,
         )
 
     def feed(self, event: Event) -> Iterable[AnyEvent]:

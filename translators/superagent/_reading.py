@@ -6,7 +6,7 @@ made of it. Does not know how a dialect writes a meaning (`_writing.py`), nor ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -58,20 +58,24 @@ class Reader:
         fences: Whether code in text is told apart.
         updates: Whether the outcome of a tool call is told before its result.
         messages: Those of the input, which are no news.
+        shown: The ids of messages and tool calls that were told in a run before, and are no news either.
 
     Attributes:
         over: Whether the last run has had its terminal event.
     """
 
-    def __init__(self, losses: Losses, *, agent: str, fences: bool, updates: bool, messages: Any) -> None:
+    def __init__(
+        self, losses: Losses, *, agent: str, fences: bool, updates: bool, messages: Any, shown: Collection[str]
+    ) -> None:
         self.over = False
         self._losses = losses
         self._agent = agent
         self._usage = {"prompt_tokens": 0, "completion_tokens": 0}
         self._lanes: ChunkLanes | None = None  # once there was a chunk
         self._texts = Texts(fences=fences)
-        self._calls = Calls(lambda code, call_id: losses.say(code, id=call_id), updates=updates)
+        self._calls = Calls(lambda code, call_id: losses.say(code, id=call_id), updates=updates, shown=shown)
         self._history = History()
+        self._history.remember(shown)
         self._activities = Activities(lambda activity_id: losses.say("patch", "ACTIVITY_DELTA", id=activity_id))
         self._subagents: dict[str, _Subagent] = {}
         self._steps = 0
@@ -408,7 +412,7 @@ READS: Final[Mapping[str, Row]] = {
         Reader._messages_snapshot,
         ("tool_result", "text", "code_block"),
         "results of calls of this run that had none; at the end of the run, the agent's text that was not streamed and "
-        "stands behind the input's messages; names and errors of calls are kept",
+        "stands behind the messages of the input, or of the run that goes on; names and errors of calls are kept",
     ),
     "CUSTOM": Row(Reader._custom, (), "lost, except `on_interrupt`: an `interrupt` at the end of the run"),
     "RUN_FINISHED": Row(

@@ -372,6 +372,61 @@ def test_the_tool_of_a_call_of_another_run_is_known_from_the_input() -> None:
     assert down.of("tool_result") == [{"name": "f", "output": "r"}]
 
 
+# A run that goes on: what its reader was shown before.
+
+UNSTREAMED = snapshot(ASKED, ANSWERED, {"id": "n", "role": "assistant", "content": "Ulm it is"})
+RESUMED = run_input(resume=[{"interruptId": "i", "status": "resolved", "payload": {"city": "Ulm"}}])
+
+
+@pytest.mark.parametrize(
+    ("shown", "text_", "lost"),
+    [
+        ((), "", True),
+        (["elsewhere"], "", True),
+        ([ANSWERED["id"]], "Ulm it is", False),
+        ([ASKED["id"], ANSWERED["id"], "elsewhere"], "Ulm it is", False),
+        (["n"], "", False),
+    ],
+)
+def test_what_stands_behind_what_was_shown_is_new(shown: Any, text_: str, lost: bool) -> None:
+    down = run(COMPATIBLE, UNSTREAMED, input=RESUMED, shown=shown)
+    assert joined(COMPATIBLE, down, "text") == text_
+    assert down.codes == (["superagent.lost"] if lost else [])
+
+
+@pytest.mark.parametrize("updates", [False, True])
+@ALL
+def test_a_call_that_was_shown_is_not_told_again_but_its_result_is(dialect: str, updates: bool) -> None:
+    events = [*call('{"a":', "1}"), result("r"), *call(id="d", name="g")]
+    down = run(dialect, *events, shown={"c"}, tool_call_updates=updates)
+    expected = ["tool_result", "tool_call", "done"]
+    if updates and dialect != FLAT:
+        expected.insert(0, "tool_call")
+        assert down.of("tool_call")[0] == {"id": "c", "name": "f", "arguments": {"a": 1}, "status": "success"}
+    assert down.kinds == expected
+    assert down.of("tool_result")[0]["name"] == "f"
+    assert down.codes == []
+
+
+@pytest.mark.parametrize(
+    ("events", "told", "codes"),
+    [
+        (call(), [], []),  # and it waits again
+        (call()[:1], [], []),
+        ([{"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "f", "delta": "{}"}], [], []),
+        ([*call(), *call()], [], ["superagent.call-again"]),
+        ([result("r")], ["tool_result"], []),  # not said again which call it was
+        ([snapshot(CALLED, FAILED)], ["tool_result"], []),
+        ([*call(), snapshot(CALLED, FAILED), result("no")], ["tool_result"], []),
+        ([*call(), result("r"), FINISH, START, *call()], ["tool_result", "tool_call"], []),  # of another run
+    ],
+)
+def test_whatever_is_said_of_a_call_that_was_shown(events: list[Wire], told: list[str], codes: list[str]) -> None:
+    down = run(ENVELOPED, *events, shown=["c"])
+    assert down.kinds == [*told, "done"]
+    assert down.codes == codes
+
+
 # Progress and agents.
 
 
