@@ -222,7 +222,8 @@ _WANTED = "a sequence of middleware, or a callable (request, body) -> sequence"
 
 def _sequence(middleware: Stages) -> Stages:
     if not _is_sequence(middleware):
-        raise ConfigurationError(f"middleware={middleware!r}: must be {_WANTED}")
+        hint = " is a single stage: put it in a list; must be " if callable(middleware) else ": must be "
+        raise ConfigurationError(f"middleware={middleware!r}{hint}{_WANTED}")
     return middleware
 
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from agui_pipeline.middleware import A2UILimits as A2UILimits
     from agui_pipeline.middleware import A2UIMiddleware as A2UIMiddleware
     from agui_pipeline.middleware import A2UIPlannerMiddleware as A2UIPlannerMiddleware
+    from agui_pipeline.middleware import ClientCapabilities as ClientCapabilities
     from agui_pipeline.middleware import EventThrottleMiddleware as EventThrottleMiddleware
     from agui_pipeline.middleware import GuardMiddleware as GuardMiddleware
+    from agui_pipeline.middleware import IssuedCalls as IssuedCalls
     from agui_pipeline.middleware import LegacyDowngradeMiddleware as LegacyDowngradeMiddleware
     from agui_pipeline.middleware import Middleware as Middleware
     from agui_pipeline.middleware import PassThroughMiddleware as PassThroughMiddleware
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from agui_pipeline.middleware import Source as Source
     from agui_pipeline.middleware import Stage as Stage
     from agui_pipeline.middleware import StripMiddleware as StripMiddleware
+    from agui_pipeline.middleware import SurfaceRegistry as SurfaceRegistry
     from agui_pipeline.middleware import TranslatorMiddleware as TranslatorMiddleware
+    from agui_pipeline.middleware import TrustLimits as TrustLimits
     from agui_pipeline.middleware import TrustMiddleware as TrustMiddleware
     from agui_pipeline.middleware import UpgradeMiddleware as UpgradeMiddleware
     from agui_pipeline.middleware import as_source as as_source
@@ -72,8 +76,10 @@ _HOMES = {
         "A2UILimits",
         "A2UIMiddleware",
         "A2UIPlannerMiddleware",
+        "ClientCapabilities",
         "EventThrottleMiddleware",
         "GuardMiddleware",
+        "IssuedCalls",
         "LegacyDowngradeMiddleware",
         "Middleware",
         "PassThroughMiddleware",
@@ -82,7 +88,9 @@ _HOMES = {
         "Source",
         "Stage",
         "StripMiddleware",
+        "SurfaceRegistry",
         "TranslatorMiddleware",
+        "TrustLimits",
         "TrustMiddleware",
         "UpgradeMiddleware",
         "as_source",

@@ -56,6 +56,8 @@ def opener_of(source: Any) -> Callable[[RunAgentInput], AsyncIterator[Any]]:
     name = getattr(source, "__qualname__", type(source).__qualname__)
     call = function if inspect.isroutine(function) else type(function).__call__
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
+        if _takes_asgi(call):
+            raise ConfigurationError(f"source {name} is an ASGI app: put AGUIMiddleware around it; {_WANTED}")
         raise ConfigurationError(f"source {name} is a coroutine function without yield; {_WANTED}")
     if inspect.isgeneratorfunction(function):
         raise ConfigurationError(f"source {name} is a synchronous generator function; {_WANTED}")
@@ -90,6 +92,13 @@ def _check_takes(function: Callable[..., Any], count: int, problem: str) -> None
         signature.bind(*range(count))
     except TypeError as exc:
         raise ConfigurationError(f"{problem} ({exc})") from None
+
+
+def _takes_asgi(function: Callable[..., Any]) -> bool:
+    try:
+        return [*inspect.signature(function).parameters][-3:] == ["scope", "receive", "send"]
+    except (TypeError, ValueError):
+        return False
 
 
 def check_middleware(stage: Any) -> None:

@@ -12,7 +12,7 @@ from agui_pipeline.translators import DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._throttle import ThrottleTranslator
 
-_LONGEST: Final = 60.0
+_LONGEST: Final = 10.0
 """Seconds: more is meant as milliseconds, as `setTimeout` counts."""
 
 
@@ -37,7 +37,7 @@ class EventThrottleMiddleware(TranslatorMiddleware):
         - Nothing is held longer than `interval`, except the first half of a character that was cut in two.
 
     Args:
-        interval: Seconds between two flushes, 60 at most; 0 merges nothing but halves of characters.
+        interval: Seconds between two flushes, 10 at most; 0 merges nothing but halves of characters.
         min_chars: Held characters that flush before the interval ends; 0 = never.
         on_diagnostic: Gets each `Diagnostic` (once a run: ``throttle.raw-event``, where events cannot merge because
             each carries a ``rawEvent``; ``throttle.raw``, where RAW events stand between them). Default: the log.

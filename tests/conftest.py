@@ -22,3 +22,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 def anyio_backend(request: pytest.FixtureRequest) -> Any:
     """Run each async test (``pytestmark = pytest.mark.anyio``) on both event loops."""
     return request.param
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how to run what was skipped for want of a tool: a count alone looks like something that is broken."""
+    reasons = [report.longrepr[2] for report in terminalreporter.getreports("skipped") if report.longrepr]
+    wanting = sum("to run it: " in reason for reason in reasons)
+    if wanting:
+        terminalreporter.write_line(
+            f"{wanting} of the skipped tests want Node packages, a browser or a framework: `make e2e` installs those and"
+            " runs them (needs Node.js 18 or later and Debian's chromium)"
+        )

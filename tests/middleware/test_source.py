@@ -13,6 +13,7 @@ import pytest
 from ag_ui.core import CustomEvent, RunAgentInput
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
 
 from agui_pipeline.adapters.testing import ScriptedAgent, collect
 from agui_pipeline.middleware import Pipeline, as_source
@@ -138,6 +139,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "coroutine function": (lambda: coroutine_function, "coroutine_function is a coroutine function without yield"),
     "coroutine run": (CoroutineAgent, "CoroutineAgent is a coroutine function without yield"),
     "coroutine call": (CoroutineCallable, "CoroutineCallable is a coroutine function without yield"),
+    "ASGI app": (Starlette, "source Starlette is an ASGI app: put AGUIMiddleware around it"),
     "generator function": (lambda: sync_generator_function, "sync_generator_function is a synchronous generator"),
     "no argument": (lambda: no_argument, "no_argument must take one argument, the RunAgentInput"),
     "two arguments": (lambda: two_arguments, "two_arguments must take one argument, the RunAgentInput"),

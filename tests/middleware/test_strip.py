@@ -89,7 +89,7 @@ async def test_a_throttle_that_raw_events_defeat_says_so_once() -> None:
     text = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x"}
     for count, codes in ((10, []), (100, ["throttle.raw"])):
         seen: list[Diagnostic] = []
-        throttle = EventThrottleMiddleware(interval=60, on_diagnostic=seen.append)
+        throttle = EventThrottleMiddleware(interval=10, on_diagnostic=seen.append)
         await collect(Pipeline([text, {"type": "RAW", "event": 1}] * count, throttle))
         assert [one.code for one in seen] == codes
 

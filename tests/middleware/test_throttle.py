@@ -35,10 +35,10 @@ def text(delta: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "interval", [-0.1, -1, 100, math.nan, math.inf, 10**400, "0.05", "", None, True, [1], 1j, Fraction(1, 2)]
+    "interval", [-0.1, -1, 16, 50, math.nan, math.inf, 10**400, "0.05", "", None, True, [1], 1j, Fraction(1, 2)]
 )
 def test_an_interval_that_is_no_number_of_seconds_or_is_meant_as_milliseconds_is_refused(interval: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"^interval=.*must be a number of seconds, 0 to 60$"):
+    with pytest.raises(ConfigurationError, match=r"^interval=.*must be a number of seconds, 0 to 10$"):
         EventThrottleMiddleware(interval=interval)
 
 
@@ -55,7 +55,7 @@ def test_a_sink_that_is_not_callable_is_refused(sink: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"interval": 0}, {"interval": 0.0}, {"interval": 60}, {"min_chars": 0}, {"min_chars": 10**9}]
+    "options", [{}, {"interval": 0}, {"interval": 0.0}, {"interval": 10}, {"min_chars": 0}, {"min_chars": 10**9}]
 )
 def test_every_number_in_range_is_taken(options: dict[str, Any]) -> None:
     assert isinstance(EventThrottleMiddleware(**options).translator(INPUT), ThrottleTranslator)
