@@ -30,6 +30,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     wanting = sum("to run it: " in reason for reason in reasons)
     if wanting:
         terminalreporter.write_line(
-            f"{wanting} of the skipped tests want Node packages, a browser or a framework: `make e2e` installs those and"
-            " runs them (needs Node.js 18 or later and Debian's chromium)"
+            f"{wanting} of the skipped tests want Node packages, a browser or a framework: `make e2e` installs those"
+            " and runs them (needs Node.js 18 or later and Debian's chromium)"
         )
