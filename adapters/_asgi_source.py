@@ -54,7 +54,7 @@ def admitted(pipeline: Pipeline, parsed: ParsedInput | Refusal, sink: Diagnostic
     try:
         pipeline.admit(parsed.input)
     except LimitError as exc:
-        return Refusal(413, "refused_input", str(exc))
+        return Refusal(413, getattr(exc, "code", "refused_input"), str(exc))
     except DecodeError as exc:
         return Refusal(getattr(exc, "status", 400), getattr(exc, "code", "refused_input"), str(exc))
     finally:

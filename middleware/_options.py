@@ -53,3 +53,13 @@ def check_callable(name: str, value: object, wanted: str, *, optional: bool = Fa
         raise ConfigurationError(f"{name}={value!r}: must be a callable {wanted} that is not async")
     if not (callable(value) or (optional and value is None)):
         raise ConfigurationError(f"{name}={value!r}: must be {'None or ' if optional else ''}a callable {wanted}")
+
+
+def check_store(name: str, value: object, protocol: type, wanted: str) -> None:
+    """Check that an option is None, or an object with the methods of a runtime-checkable protocol.
+
+    Raises:
+        ConfigurationError: It is not, or it is a class: that has the methods, too, and nothing to call them on.
+    """
+    if value is not None and (isinstance(value, type) or not isinstance(value, protocol)):
+        raise ConfigurationError(f"{name}={value!r}: must be None, {wanted}")

@@ -9,7 +9,7 @@ from typing import Final
 
 from ag_ui.core import EventType, RunErrorEvent
 
-from agui_pipeline.translators import DecodeError
+from agui_pipeline.translators import DecodeError, LimitError
 
 INVALID: Final = "a2ui_action_invalid"
 UNKNOWN_SURFACE: Final = "a2ui_surface_unknown"
@@ -31,6 +31,12 @@ class RefusedError(DecodeError):
         super().__init__(message)
         self.code = code
         self.status = status
+
+
+class OverLimitError(LimitError):
+    """A client message over a limit, which no run answers. Its HTTP status is that of any `LimitError`."""
+
+    code: Final = INVALID
 
 
 def running() -> RefusedError:

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agui_pipeline.middleware._live_run import LiveRun
+from agui_pipeline.middleware._recent_requests import RecentRequests
 from agui_pipeline.middleware._recordings import ActionRecording, ActionStore
 from agui_pipeline.middleware._refusals import CUT, RefusedError, conflict, run_error, running
 from agui_pipeline.translators import AnyEvent, Diagnostic, DiagnosticSink, decode_event
@@ -25,13 +26,15 @@ class Request(NamedTuple):
 
     Attributes:
         key: The thread, and whose it is.
-        id: The client's id of the request.
+        id: The client's id of the request. Where it has none: that of the equal one that came a moment ago, else empty.
         digest: Of what it says.
+        alike: Whether the client gave it no id, so that it is known by what it says alone.
     """
 
     key: str
     id: str
     digest: str
+    alike: bool = False
 
     @property
     def place(self) -> tuple[str, str]:
@@ -46,13 +49,19 @@ class Repeats:
         store: Keeps recordings.
         while_running: What becomes of a repeat while the first is running.
         limit: Bytes of JSON that are held of one run.
+        recent: The requests without an id that came a moment ago.
     """
 
-    def __init__(self, store: ActionStore, while_running: WhileRunning, limit: int) -> None:
+    def __init__(self, store: ActionStore, while_running: WhileRunning, limit: int, recent: RecentRequests) -> None:
         self._store = store
+        self._recent = recent
         self._join = while_running == "join"
         self._limit = limit
         self._running: dict[tuple[str, str], LiveRun] = {}
+
+    def named(self, request: Request) -> Request:
+        """Return a request that came without an id under that of the one it repeats, any other as it is."""
+        return request._replace(id=self._recent.id_of(request.key, request.digest)) if request.alike else request
 
     def check(self, request: Request) -> None:
         """Raise `RefusedError` where a run of the same id goes on that this request cannot join."""
@@ -80,9 +89,12 @@ class Repeats:
         Raises:
             RefusedError: It is answered by no run. Raised before the first event.
         """
+        request = self.named(request)
         self.check(request)
         live = self._running.get(request.place)
         if live is None:
+            if not request.id:
+                request = request._replace(id=self._recent.came(request.key, request.digest))
             live = self._running[request.place] = LiveRun(request.digest, self._limit)
             events = self._lead(live, request, start, sink)
         else:
@@ -110,6 +122,8 @@ class Repeats:
         try:
             live.recording = await self._store.get(*request.place)
             if live.recording is None:
+                if request.alike:  # also where it is the retry of one that was cut: a second click is one of this
+                    self._recent.came(request.key, request.digest, request.id)
                 source = start()
                 try:
                     async for event in source:

@@ -194,8 +194,9 @@ class A2UIMiddleware(TranslatorMiddleware):
         named_tools = _names("tools", tools, "a collection of tool names")
         if isinstance(catalogs, str | bytes | Mapping) or not isinstance(catalogs, Sequence):
             raise _wrong("catalogs", catalogs, "must be a sequence of catalogs")
+        known_catalogs = catalog_ids(catalogs)
         if catalogs and not (validate == "full" or named_tools):
-            raise _wrong("catalogs", catalog_ids(catalogs), "is for validate='full' or tools, and there is neither")
+            raise _wrong("catalogs", known_catalogs, "is for validate='full' or tools, and there is neither")
         self.aliases = CatalogAliases(catalog_aliases)
         follows = (
             carrier == "activity" or registry is not None or reused != "pass" or bool(named_tools) or validate == "full"

@@ -6,6 +6,7 @@ is told is `agui_pipeline.translators.a2ui_client`'s; how a repeat is answered, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
@@ -14,9 +15,18 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware._capabilities import CapabilityStore, ClientCapabilities
-from agui_pipeline.middleware._options import check_callable, check_choice, check_count
+from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number, check_store
+from agui_pipeline.middleware._recent_requests import RecentRequests
 from agui_pipeline.middleware._recordings import ActionRecording, ActionRecordings, ActionStore
-from agui_pipeline.middleware._refusals import CONFLICT, INVALID, RUNNING, UNKNOWN_SURFACE, RefusedError, run_error
+from agui_pipeline.middleware._refusals import (
+    CONFLICT,
+    INVALID,
+    RUNNING,
+    UNKNOWN_SURFACE,
+    OverLimitError,
+    RefusedError,
+    run_error,
+)
 from agui_pipeline.middleware._repeats import DIAGNOSTICS as REPEATS
 from agui_pipeline.middleware._repeats import Repeats, Request, WhileRunning
 from agui_pipeline.middleware._request import request_header
@@ -31,6 +41,7 @@ from agui_pipeline.translators import (
     LimitError,
 )
 from agui_pipeline.translators._a2ui_action_states import ActionStates
+from agui_pipeline.translators._a2ui_client_carriers import empty_carrier
 from agui_pipeline.translators._a2ui_client_data import screen_data_models
 from agui_pipeline.translators._a2ui_client_prompt import STYLES, Style, tell_agent
 from agui_pipeline.translators._diagnostics import run_sink
@@ -83,11 +94,12 @@ class A2UIActionMiddleware:
 
     What is refused starts nothing: a message without its required fields or over a limit; an action for a surface
     that is not there, with ``unknown_surfaces="refuse"``; a repeat that must wait. Adapters answer with an HTTP error
-    (`admit`); else the stream is one RUN_ERROR that says what is wrong, with a code: ``a2ui_action_invalid``,
-    ``a2ui_surface_unknown``, ``a2ui_request_running``, ``a2ui_request_conflict``.
+    where `admit` can know it; else the stream is one RUN_ERROR that says what is wrong. The code is the same:
+    ``a2ui_action_invalid``, ``a2ui_surface_unknown``, ``a2ui_request_running``, ``a2ui_request_conflict``.
 
     A request that is sent again is answered once. It is the same where `key` and its ``requestId`` are, or, where its
-    envelope has none, the HTTP header ``Idempotency-Key``; another message under the same id is refused. A repeat gets
+    envelope has none, the HTTP header ``Idempotency-Key``; another message under the same id is refused. Without either
+    it runs each time it comes, unless `same_within` says what a double click is. A repeat gets
     the recorded stream as it was, the first run's ids included. While the first is running it is refused, or joins:
     it gets what the first gave so far, then the rest as it comes. A run is recorded when its RUN_FINISHED comes;
     one that was cut (its client left, it was cancelled, its source raised), that ended in RUN_ERROR, or in the outcome
@@ -107,6 +119,10 @@ class A2UIActionMiddleware:
         unknown_surfaces: ``"refuse"``: an action for a surface that was never created, or was deleted, is refused.
             Needs `registry`: one in memory knows no surface after a restart. Errors are always told.
         while_running: What becomes of a repeat while the first is running: ``"refuse"`` or ``"join"``.
+        same_within: Seconds. A message without an id is a repeat of an equal one (the same thread, message and data
+            model, whatever its ``timestamp``) that came less than so long ago, in this process. 0: never. For clients
+            that give their requests no id, as CopilotKit's: long enough for a double click, too short for a second one
+            that is meant.
         store: Keeps recordings: an `ActionRecordings` (the default), or any `ActionStore`. Which requests are running
             is known in this process and object only.
         max_recording_bytes: Bytes of JSON of a stream that is recorded, or joined; a larger one runs again when it is
@@ -120,6 +136,7 @@ class A2UIActionMiddleware:
         key: The thread of a request, in `store` and `capabilities`: ``(input) -> str``. Default: the thread id, which
             clients choose. Where several users share a server, put the user in.
         limits: What a client message may be.
+        clock: Gives the time in seconds, for `same_within`; only differences mean something.
         on_diagnostic: Gets each `Diagnostic`; codes in `DIAGNOSTICS` of this module. Default: the log.
 
     Raises:
@@ -150,6 +167,7 @@ class A2UIActionMiddleware:
         registry: SurfaceRegistry | None = None,
         unknown_surfaces: UnknownSurfaces = "pass",
         while_running: WhileRunning = "refuse",
+        same_within: float = 0.0,
         store: ActionStore | None = None,
         max_recording_bytes: int = 1024 * 1024,
         action_states: bool = False,
@@ -157,15 +175,18 @@ class A2UIActionMiddleware:
         catalog_aliases: Mapping[str, str] = _NO_ALIASES,
         key: Callable[[RunAgentInput], str] = _thread_id,
         limits: A2UILimits = _LIMITS,
+        clock: Callable[[], float] = time.monotonic,
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:
         check_choice("style", style, STYLES)
         check_callable("extract", extract, "(RunAgentInput) -> mapping or None", optional=True)
         check_choice("unknown_surfaces", unknown_surfaces, ("pass", "refuse"))
         check_choice("while_running", while_running, ("refuse", "join"))
+        check_number("same_within", same_within, unit="a number of seconds (0 for never)")
         check_choice("action_states", action_states, (False, True))
         check_count("max_recording_bytes", max_recording_bytes, least=1, unit="a whole number of bytes")
         check_callable("key", key, "(RunAgentInput) -> str")
+        check_callable("clock", clock, "() -> float")
         check_callable("on_diagnostic", on_diagnostic, "(Diagnostic) -> None", optional=True)
         if registry is not None and not isinstance(registry, SurfaceRegistry):
             raise ConfigurationError(f"registry={registry!r}: must be None or a SurfaceRegistry")
@@ -173,8 +194,8 @@ class A2UIActionMiddleware:
             raise ConfigurationError(
                 "unknown_surfaces='refuse': needs registry=, the SurfaceRegistry that was given to A2UIMiddleware"
             )
-        _check_store("store", store, ActionStore, "an ActionRecordings, or another ActionStore")
-        _check_store("capabilities", capabilities, CapabilityStore, "a ClientCapabilities, or another CapabilityStore")
+        check_store("store", store, ActionStore, "an ActionRecordings, or another ActionStore")
+        check_store("capabilities", capabilities, CapabilityStore, "a ClientCapabilities, or another CapabilityStore")
         if not isinstance(limits, A2UILimits):
             raise ConfigurationError(f"limits={limits!r}: must be an A2UILimits")
         self.on_diagnostic = on_diagnostic
@@ -182,7 +203,10 @@ class A2UIActionMiddleware:
         self._extract = extract
         self._registry = registry
         self._refuse_unknown = unknown_surfaces == "refuse"
-        self._repeats = Repeats(ActionRecordings() if store is None else store, while_running, max_recording_bytes)
+        self._alike = same_within > 0
+        recent = RecentRequests(same_within, clock)
+        store = ActionRecordings() if store is None else store
+        self._repeats = Repeats(store, while_running, max_recording_bytes, recent)
         self._action_states = action_states
         self._capabilities = capabilities
         self._aliases = CatalogAliases(catalog_aliases)
@@ -193,16 +217,18 @@ class A2UIActionMiddleware:
         """Raise where a run with this input would be refused, as far as that can be told without waiting.
 
         Raises:
-            DecodeError: It would be; the HTTP status is its ``status`` where that is not 400.
-            LimitError: It would be, for its size.
+            DecodeError: It would be; has the `code` of the refusal, and its HTTP `status`.
+            LimitError: It would be, for its size; has the `code` of the refusal.
         """
         try:
             message, request = self._read(input)
             if request is not None:
+                request = self._repeats.named(request)
                 self._repeats.check(request)
-            elif message is not None:
+            # What has an id may have been answered, which the store alone knows, and is answered so again.
+            if message is not None and (request is None or not request.id):
                 self._check_surface(input, message)
-        except (DecodeError, LimitError) as exc:
+        except (RefusedError, OverLimitError) as exc:
             run_sink(self.on_diagnostic)(_diagnostic(exc))
             raise
 
@@ -211,10 +237,11 @@ class A2UIActionMiddleware:
         try:
             if self._read(input)[0] is not None:
                 return None
-        except (DecodeError, LimitError):  # refused when it is called
+        except (RefusedError, OverLimitError):  # refused when it is called
             return None
         sink = run_sink(self.on_diagnostic)
         self._remember(input, sink)
+        self._look_for_slips(input, sink)
         return self._screened(input, None, sink)[0]
 
     def __call__(self, input: RunAgentInput, next: Source) -> AsyncIterator[AnyEvent]:
@@ -225,9 +252,10 @@ class A2UIActionMiddleware:
             message, request = self._read(input)
             if message is not None and request is None:
                 self._check_surface(input, message)
-        except (DecodeError, LimitError) as exc:
+        except (RefusedError, OverLimitError) as exc:
             return _refused(exc, sink)
         if message is None:
+            self._look_for_slips(input, sink)
             return next(self._screened(input, None, sink)[0])
 
         def answer(input: RunAgentInput) -> AsyncIterator[AnyEvent]:
@@ -266,15 +294,26 @@ class A2UIActionMiddleware:
         return next(tell_agent(input, message, self._style, data_model))
 
     def _read(self, input: RunAgentInput) -> tuple[A2UIClientMessage | None, Request | None]:
-        """Return the client message of an input, and what it is recognised by when it comes again."""
-        message = parse_client_message(input, extract=self._extract, limits=self._limits)
+        """Return the client message of an input, and what it is recognised by when it comes again.
+
+        Raises:
+            RefusedError: The message is malformed.
+            OverLimitError: It is over a limit.
+        """
+        try:
+            message = parse_client_message(input, extract=self._extract, limits=self._limits)
+        except LimitError as exc:
+            raise OverLimitError(str(exc)) from exc
+        except DecodeError as exc:
+            raise RefusedError(INVALID, str(exc)) from exc
         if message is None:
             return None, None
         id = message.request_id or request_header(_HEADER)
         if not id:
-            return message, None
+            alike = Request(self._key(input), "", message.likeness, alike=True) if self._alike else None
+            return message, alike
         if len(id) > MAX_REQUEST_ID:
-            raise LimitError(f"the header Idempotency-Key is longer than {MAX_REQUEST_ID} characters")
+            raise OverLimitError(f"the header Idempotency-Key is longer than {MAX_REQUEST_ID} characters")
         return message, Request(self._key(input), id, message.digest)
 
     def _check_surface(self, input: RunAgentInput, message: A2UIClientMessage) -> None:
@@ -284,6 +323,12 @@ class A2UIActionMiddleware:
         if message.surface_id not in registry.surfaces(registry.key(input)):
             where = f"{message.path}.{message.kind}.surfaceId"
             raise RefusedError(UNKNOWN_SURFACE, f"{where}: there is no such surface in this thread, or none any more")
+
+    def _look_for_slips(self, input: RunAgentInput, sink: DiagnosticSink) -> None:
+        """Report what looks as if it should have been a client message, in a run about something else."""
+        slip = empty_carrier(input, self._extract)
+        if slip is not None:
+            sink(Diagnostic("actions.nothing", f"{DIAGNOSTICS['actions.nothing']}: {slip}"))
 
     def _screened(
         self, input: RunAgentInput, data_model: Mapping[str, Any] | None, sink: DiagnosticSink
@@ -326,27 +371,23 @@ class _TellsStates(TranslatorMiddleware):
         return self._states
 
 
-async def _refused(exc: DecodeError | LimitError, sink: DiagnosticSink) -> AsyncGenerator[AnyEvent, None]:
+async def _refused(exc: RefusedError | OverLimitError, sink: DiagnosticSink) -> AsyncGenerator[AnyEvent, None]:
     """Give the answer to a request that starts nothing."""
     sink(_diagnostic(exc))
-    yield run_error(exc.code if isinstance(exc, RefusedError) else INVALID, str(exc))
+    yield run_error(exc.code, str(exc))
 
 
 _CODES: Final[Mapping[str, str]] = {
+    INVALID: "actions.invalid",
     UNKNOWN_SURFACE: "actions.unknown-surface",
     RUNNING: "actions.running",
     CONFLICT: "actions.conflict",
 }
 
 
-def _diagnostic(exc: DecodeError | LimitError) -> Diagnostic:
-    code = _CODES[exc.code] if isinstance(exc, RefusedError) else "actions.invalid"
+def _diagnostic(exc: RefusedError | OverLimitError) -> Diagnostic:
+    code = _CODES[exc.code]
     return Diagnostic(code, DIAGNOSTICS[code], detail={"error": str(exc)})
-
-
-def _check_store(option: str, value: object, protocol: type, wanted: str) -> None:
-    if value is not None and (isinstance(value, type) or not isinstance(value, protocol)):
-        raise ConfigurationError(f"{option}={value!r}: must be None, {wanted}")
 
 
 DIAGNOSTICS: Final[Mapping[str, str]] = {
@@ -354,6 +395,7 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "actions.unknown-surface": "an action for a surface that is not there was refused",
     "actions.running": "a repeated request was refused while the first is being answered",
     "actions.conflict": "another request under the id of an earlier one was refused",
+    "actions.nothing": "what came in the place of a client message is none, so the agent is told of no action",
     "actions.data-model": "data of surfaces that were not created with sendDataModel was kept from the agent",
     "actions.capabilities": "what a client says that it can render is malformed; it was not remembered",
     **REPEATS,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from ag_ui.core import Context, RunAgentInput, SystemMessage
 
 from agui_pipeline.middleware._capabilities import CapabilityStore
-from agui_pipeline.middleware._options import check_callable, check_choice
+from agui_pipeline.middleware._options import check_callable, check_choice, check_store
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import (
     AnyEvent,
@@ -72,7 +72,10 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
     MESSAGES_SNAPSHOT and the input in a RUN_STARTED are sent on without it. RAW events and states are not searched.
 
     Args:
-        version: The A2UI version that the model shall write.
+        version: The A2UI version that the model shall write. ``A2UIMiddleware.chat()`` with its carrier ``"custom"``
+            sends v0.9 and later only: name one of these beside it.
+        prose: Whether the default instruction lets the model write to people between the messages, too: for
+            ``A2UIMiddleware.chat()``, where prose stays text.
         instruction: The rules of output. Default: one complete JSON object a line and nothing else, in six rules. One
             of your own replaces them whole, and has to see to it that the stream stays readable.
         server_to_client_with_standard_catalog: Default: the version's message schema with the catalogs that the client
@@ -111,6 +114,7 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
         self,
         *,
         version: Literal["v0.8", "v0.9", "v0.9.1", "v1.0"] = "v0.8",
+        prose: bool = False,
         instruction: Slot = None,
         server_to_client_with_standard_catalog: Slot = None,
         client_to_server: Slot = None,
@@ -128,11 +132,15 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
     ) -> None:
         super().__init__(on_diagnostic=on_diagnostic)
         check_choice("version", version, VERSIONS)
+        check_choice("prose", prose, (False, True))
+        if prose and instruction is not None:
+            raise ConfigurationError(
+                "prose=True: is for the default instruction, and one is given: say there whether prose is allowed"
+            )
         check_choice("placement", placement, ("system", "context"))
         check_callable("key", key, "(RunAgentInput) -> str")
         check_callable("extract", extract, "(RunAgentInput) -> mapping or None", optional=True)
-        if capabilities is not None and not isinstance(capabilities, CapabilityStore):
-            raise ConfigurationError(f"capabilities={capabilities!r}: must be None or a CapabilityStore (get, put)")
+        check_store("capabilities", capabilities, CapabilityStore, "a ClientCapabilities, or another CapabilityStore")
         given: dict[str, Slot] = {
             "instruction": instruction,
             "server_to_client_with_standard_catalog": server_to_client_with_standard_catalog,
@@ -157,14 +165,22 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
         self._schemas: Final = (
             PromptSchemas(version, own) if any(slot not in self._slots for slot in _FROM_SDK) else None
         )
-        self._slots.setdefault("instruction", default_instruction(version))
+        self._slots.setdefault("instruction", default_instruction(version, prose=prose))
         if self._schemas is not None and "client_to_server" not in self._slots:
             self._slots["client_to_server"] = self._schemas.client_to_server()
         self._pruned = "server_to_client_with_standard_catalog" not in self._slots
         self._texts: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def text(self, input: RunAgentInput | None = None) -> str:
-        """Return what the model is told in a run; without an input, to a client of which nothing is known."""
+        """Return what the model is told in a run; without an input, to a client of which nothing is known.
+
+        Raises:
+            TypeError: `input` is no RunAgentInput.
+        """
+        if input is not None and not isinstance(input, RunAgentInput):
+            raise TypeError(
+                f"text() of a {type(input).__name__}: wants the RunAgentInput of a run, as run_input('hello') makes one"
+            )
         return self._text(self._known if input is None else self._supported(input, lambda _diagnostic: None))
 
     def prepare(self, input: RunAgentInput) -> RunAgentInput:

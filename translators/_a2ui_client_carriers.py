@@ -26,6 +26,16 @@ KINDS: Final = ("userAction", "action", "error")
 
 LIMITS: Final = A2UILimits()
 
+KEYS_BESIDE: Final = frozenset({"version"})
+"""What may stand beside it."""
+
+_KNOWN: Final = frozenset({*KINDS, "callAgentFunction", "rendererFunctionResponse"})
+"""These, and what v1.0 has besides, which is the agent's own affair."""
+
+_AT_ANY_TIME: Final = frozenset({"clientCapabilities", "clientDataModel"})
+_MAX_KEYS: Final = 4
+_MAX_KEY: Final = 40
+
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -101,6 +111,46 @@ def find(input: RunAgentInput, extract: Extract | None) -> Found | None:
         path = "forwardedProps.a2uiAction"
         return Found(path, {"userAction": action}, Envelope(path, _NOTHING))
     return _in_last_user_message(input)
+
+
+def empty_carrier(input: RunAgentInput, extract: Extract | None) -> str | None:
+    """Say what is wrong where something travels in a client message's place and is none: misspelt, most likely.
+
+    For an input in which there is no client message. What is found is named by its keys, so that it can be logged.
+
+    Returns:
+        What was found and what was wanted; None where nobody tried to send one.
+    """
+    props: Any = input.forwarded_props
+    if props is not None and not isinstance(props, Mapping):
+        return f"forwardedProps: wanted an object, got {kind_of(props)}"
+    props = _mapping(props)
+    if props.get("a2ui") is not None and not isinstance(props["a2ui"], Mapping):
+        return f"forwardedProps.a2ui: wanted an object, got {kind_of(props['a2ui'])}"
+    for envelope in envelopes(input, extract):
+        message = envelope.get("clientMessage")
+        if message is None and _for_a_message(envelope.values):
+            return f"{envelope.path}: wanted clientMessage, got {_keys(envelope.values)}"
+        if isinstance(message, Mapping) and _KNOWN.isdisjoint(message) and not KEYS_BESIDE.issuperset(message):
+            return f"{envelope.at('clientMessage')}: wanted one of {', '.join(KINDS)}, got {_keys(message)}"
+    action = props.get("a2uiAction")
+    if action is None:
+        return None
+    got = _keys(action) if isinstance(action, Mapping) else kind_of(action)
+    return f"forwardedProps.a2uiAction: wanted userAction, got {got}"
+
+
+def _for_a_message(envelope: Mapping[str, Any]) -> bool:
+    """Say whether an envelope without a message was meant to have one: some hold what is sent at any time."""
+    return bool(envelope) and ("requestId" in envelope or _AT_ANY_TIME.isdisjoint(envelope))
+
+
+def _keys(value: Mapping[str, Any]) -> str:
+    """Name the keys of an object, for the log: a client may choose them as long, and as strange, as it likes."""
+    named = [ascii(str(key)[:_MAX_KEY]) for key in list(value)[:_MAX_KEYS]]
+    if len(value) > _MAX_KEYS:
+        named.append("more")
+    return f"an object with {', '.join(named) or 'nothing in it'}"
 
 
 def _in_last_user_message(input: RunAgentInput) -> Found | None:

@@ -15,7 +15,16 @@ from typing import Any, Final, TypeAlias
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.translators._a2ui_client_capabilities import A2UICapabilities, client_capabilities
-from agui_pipeline.translators._a2ui_client_carriers import KINDS, LIMITS, Extract, Found, find, kind_of, plain
+from agui_pipeline.translators._a2ui_client_carriers import (
+    KEYS_BESIDE,
+    KINDS,
+    LIMITS,
+    Extract,
+    Found,
+    find,
+    kind_of,
+    plain,
+)
 from agui_pipeline.translators._errors import DecodeError, LimitError
 from agui_pipeline.translators.a2ui._limits import A2UILimits
 
@@ -25,7 +34,6 @@ MAX_REQUEST_ID: Final = 256
 """Characters of a request id: it is kept, and compared with those of other requests."""
 
 _Object: TypeAlias = Mapping[str, Any]
-_KEYS_BESIDE: Final = frozenset({"version"})
 _LITERALS: Final = frozenset({"literalString", "literalNumber", "literalBoolean", "literalArray"})
 
 
@@ -70,8 +78,17 @@ class A2UIClientMessage:
     @property
     def digest(self) -> str:
         """A digest of the message and its data model: repeats of a request have the same, other requests another."""
-        text = json.dumps([self.raw, self.data_model], sort_keys=True)
-        return blake2b(text.encode(), digest_size=16).hexdigest()
+        return _digest([self.raw, self.data_model])
+
+    @property
+    def likeness(self) -> str:
+        """The same as `digest`, but for when it happened: an action that was done twice has the same."""
+        body = {name: value for name, value in self.raw[self.kind].items() if name != "timestamp"}
+        return _digest([{**self.raw, self.kind: body}, self.data_model])
+
+
+def _digest(value: Any) -> str:
+    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def parse_client_message(
@@ -125,7 +142,7 @@ string
 def _read(found: Found, limits: A2UILimits) -> A2UIClientMessage | None:
     message = _object(found.message, found.path)
     kinds = [key for key in KINDS if key in message]
-    if not kinds and not _KEYS_BESIDE.issuperset(message):
+    if not kinds and not KEYS_BESIDE.issuperset(message):
         return None  # such as v1.0's callAgentFunction
     if len(kinds) != 1:
         got = " and ".join(kinds) or "none of them"

@@ -40,8 +40,13 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def default_instruction(version: str) -> str:
+def default_instruction(version: str, *, prose: bool = False) -> str:
     """Return the rules of output for an A2UI version: those that `A2UIMiddleware`, and tRPC's translator, rely on.
+
+    Args:
+        version: The A2UI version.
+        prose: Whether the model may also write to people, on lines between the messages, as
+            ``A2UIMiddleware.chat()`` reads it. tRPC's translator does not.
 
     Raises:
         ConfigurationError: There is no such version.
@@ -60,15 +65,27 @@ def default_instruction(version: str) -> str:
             f'Each object has "version": "{version}" and exactly one further top-level key, which is one of: '
             f"{', '.join(keys)}."
         )
+    if prose:
+        answer = (
+            f"You answer in plain text and, where it helps, with a user interface, written as A2UI {version} messages."
+        )
+        lines = "each message is one JSON object on a line of its own; plain text stands on other lines."
+        one = "A line that holds an object holds exactly one, complete, and nothing else: never a part of one."
+        rest = "The user reads your plain text: no JSON in it, no code fences, nothing about these messages."
+    else:
+        answer = f"You answer with a user interface, written as A2UI {version} messages."
+        lines = "each message is one JSON object on a line of its own, and every line is one message."
+        one = "A line holds exactly one complete object: never two of them, never a part of one."
+        rest = "Write nothing else: no Markdown, no code fences, no greeting, no explanation, no comments."
     return "\n".join(
         (
-            f"You answer with a user interface, written as A2UI {version} messages. These rules have no exceptions:",
-            "1. Write JSON Lines: each message is one JSON object on a line of its own, and every line is one message.",
-            "2. A line holds exactly one complete object: never two of them, never a part of one.",
+            f"{answer} These rules have no exceptions:",
+            f"1. Write JSON Lines: {lines}",
+            f"2. {one}",
             "3. Never spread an object over several lines or over several text messages.",
-            "4. Each line is valid JSON by itself, with no need of the lines around it.",
+            "4. Each object is valid JSON by itself, with no need of the lines around it.",
             f"5. {only}",
-            "6. Write nothing else: no Markdown, no code fences, no greeting, no explanation, no comments.",
+            f"6. {rest}",
         )
     )
 

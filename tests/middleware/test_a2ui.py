@@ -95,9 +95,10 @@ def test_what_reads_messages_needs_validation(option: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("catalog", ["c", 1, {}, {"catalogId": 1}, object()])
-def test_a_catalog_has_an_id(catalog: Any) -> None:
+@pytest.mark.parametrize("use", [{"tools": ["render_a2ui"]}, {"validate": "full"}])
+def test_a_catalog_has_an_id(catalog: Any, use: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"catalogs\[0\] is .*must be a catalog document with a catalogId"):
-        A2UIMiddleware(tools=["render_a2ui"], catalogs=[catalog])
+        A2UIMiddleware(**use, catalogs=[catalog])
 
 
 def test_catalogs_without_use_are_refused() -> None:

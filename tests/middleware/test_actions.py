@@ -6,13 +6,20 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.adapters.starlette import AGUIMiddleware, agent_endpoint
 from agui_pipeline.adapters.testing import assert_valid_stream, collect, run_asgi
-from agui_pipeline.middleware import A2UIMiddleware, GuardMiddleware, Pipeline, SurfaceRegistry
+from agui_pipeline.middleware import (
+    A2UIMiddleware,
+    EventThrottleMiddleware,
+    GuardMiddleware,
+    Pipeline,
+    SurfaceRegistry,
+)
 from agui_pipeline.middleware.actions import (
     DIAGNOSTICS,
     A2UIActionMiddleware,
@@ -175,6 +182,77 @@ async def test_it_stands_aside_where_a_run_is_about_something_else() -> None:
     for needed in (click(), click({"error": {}}), *(input for input, *_ in MALFORMED.values())):
         assert stage.stand_aside(needed) is None
     assert seen == ["actions.data-model"]
+
+
+SLIPS: dict[str, tuple[Any, str]] = {
+    "props": ([1], "forwardedProps: wanted an object, got a list"),
+    "a2ui": ({"a2ui": "go"}, "forwardedProps.a2ui: wanted an object, got a string"),
+    "no message": (
+        {"a2ui": {"requestId": "secret", "message": V09}},
+        "forwardedProps.a2ui: wanted clientMessage, got an object with 'requestId', 'message'",
+    ),
+    "no message, no id": (
+        {"a2ui": {"action": ACTION}},
+        "forwardedProps.a2ui: wanted clientMessage, got an object with 'action'",
+    ),
+    "null": (
+        {"a2ui": {"requestId": "q", "clientMessage": None}},
+        "forwardedProps.a2ui: wanted clientMessage, got an object with 'requestId', 'clientMessage'",
+    ),
+    "no kind": (
+        {"a2ui": {"clientMessage": {"useraction": ACTION}}},
+        "forwardedProps.a2ui.clientMessage: wanted one of userAction, action, error, got an object with 'useraction'",
+    ),
+    "CopilotKit's": (
+        {"a2uiAction": {"action": ACTION}},
+        "forwardedProps.a2uiAction: wanted userAction, got an object with 'action'",
+    ),
+    "CopilotKit's, empty": (
+        {"a2uiAction": {}},
+        "forwardedProps.a2uiAction: wanted userAction, got an object with nothing in it",
+    ),
+    "CopilotKit's, no object": ({"a2uiAction": 5}, "forwardedProps.a2uiAction: wanted userAction, got a number"),
+    "hostile keys": (
+        {"a2uiAction": {"x" * 1000: 1, "\n": 2, **dict.fromkeys("abcdefghi")}},
+        f"forwardedProps.a2uiAction: wanted userAction, got an object with '{'x' * 40}', '\\n', 'a', 'b', more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("props", "text"), SLIPS.values(), ids=SLIPS.keys())
+async def test_a_misspelt_message_runs_as_a_chat_turn_and_that_is_said(props: Any, text: str) -> None:
+    agent = Agent()
+    seen: list[Diagnostic] = []
+    stage = A2UIActionMiddleware(on_diagnostic=seen.append)
+    input = run_input("hello", forwarded_props=props)
+    stage.admit(input)
+    await run(Pipeline(agent, stage), input)  # stands aside
+    called: Any = stage
+    called(input, agent.run)
+    assert agent.last is input
+    assert [(diagnostic.code, diagnostic.message) for diagnostic in seen] == [
+        ("actions.nothing", f"{DIAGNOSTICS['actions.nothing']}: {text}")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "props",
+    [
+        None,
+        {},
+        {"a2ui": None, "a2uiAction": None},
+        {"a2ui": {}},
+        {"a2ui": {"clientCapabilities": {"v0.9": {"supportedCatalogIds": []}}, "locale": "de"}},
+        {"a2ui": {"clientDataModel": None}},
+        {"a2ui": {"clientMessage": {"version": "v1.0", "callAgentFunction": {}}}},
+        {"theirs": 1},
+    ],
+)
+async def test_nothing_is_said_where_nobody_tried_to_send_one(props: Any) -> None:
+    seen: list[Diagnostic] = []
+    stage = A2UIActionMiddleware(on_diagnostic=seen.append)
+    await run(Pipeline(Agent(), stage), run_input("hi", forwarded_props=props))
+    assert seen == []
 
 
 @pytest.mark.parametrize("style", ["user_message", "tool_call", "text"])
@@ -432,6 +510,8 @@ async def test_a_stream_that_is_cut_has_failed_before_the_guard_says_so() -> Non
         ({"action_states": 1}, "action_states=1: must be one of False, True"),
         ({"capabilities": {}}, "capabilities={}: must be None, a ClientCapabilities"),
         ({"catalog_aliases": ["a"]}, r"catalog_aliases=\['a'\]: must be a mapping"),
+        ({"same_within": -1}, "same_within=-1: must be a number of seconds"),
+        ({"clock": 5}, "clock=5: must be a callable"),
         ({"key": "thread_id"}, "key='thread_id': must be a callable"),
         ({"limits": {}}, "limits={}: must be an A2UILimits"),
         ({"on_diagnostic": 5}, "on_diagnostic=5: must be None or a callable"),
@@ -489,11 +569,11 @@ async def test_a_refusal_is_an_http_error_and_starts_nothing(serve: Any) -> None
     stage = A2UIActionMiddleware(registry=registry, unknown_surfaces="refuse", on_diagnostic=lambda _: None)
     app = serve(agent, stage)
     for message, status, code, text in (
-        ({"action": {}}, 400, "refused_input", "forwardedProps.a2ui.clientMessage.action.name: missing"),
+        ({"action": {}}, 400, "a2ui_action_invalid", "forwardedProps.a2ui.clientMessage.action.name: missing"),
         (
             {"action": {**ACTION, "name": "x" * 20_000}},
             413,
-            "refused_input",
+            "a2ui_action_invalid",
             "forwardedProps.a2ui.clientMessage: 20000",
         ),
         (V09, 400, "a2ui_surface_unknown", "forwardedProps.a2ui.clientMessage.action.surfaceId: there is no such"),
@@ -504,6 +584,62 @@ async def test_a_refusal_is_an_http_error_and_starts_nothing(serve: Any) -> None
         assert (response.status_code, response.json()["code"]) == (status, code)
         assert response.json()["message"].startswith(text)
     assert agent.inputs == []
+
+
+@pytest.mark.parametrize("serve", SERVED.values(), ids=SERVED.keys())
+async def test_what_only_the_store_knows_is_refused_in_the_stream_under_the_same_code(serve: Any) -> None:
+    agent, registry = Agent(CREATE), SurfaceRegistry()
+    stage = A2UIActionMiddleware(registry=registry, unknown_surfaces="refuse", on_diagnostic=lambda _: None)
+
+    def served(source: Any, stage: A2UIActionMiddleware) -> Any:
+        return serve(Pipeline(source, A2UIMiddleware(carrier="custom", registry=registry)), stage)
+
+    app = served(agent, stage)
+
+    async def send(**envelope: Any) -> list[Any]:
+        body = {"threadId": "t", "runId": "r", "messages": [], "forwardedProps": {"a2ui": envelope}}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            response = await client.post("/", json=body)
+        if response.status_code != 200:
+            return [response.status_code, response.json()["code"]]
+        (*_, last) = [decode_event(frame.data) for frame in SSEDecoder().feed(response.content) if frame.data]
+        return [200, last.code or last.type]
+
+    unknown = {"version": "v0.9", "action": {**ACTION, "surfaceId": "other"}}
+    assert await send(clientCapabilities={"v0.9": {"supportedCatalogIds": ["basic"]}}) == [200, "RUN_FINISHED"]
+    assert await send(clientMessage=V09, requestId="q") == [200, "RUN_FINISHED"]
+    assert await send(clientMessage=unknown) == [400, "a2ui_surface_unknown"]
+    assert await send(clientMessage=unknown, requestId="p") == [200, "a2ui_surface_unknown"]
+    assert await send(clientMessage=unknown, requestId="q") == [200, "a2ui_request_conflict"]
+    assert await send(clientMessage=V09, requestId="q") == [200, "RUN_FINISHED"]
+    assert len(agent.inputs) == 2
+
+
+@pytest.mark.parametrize("envelope", [{"requestId": "q"}, {}], ids=["id", "none"])
+async def test_two_at_the_same_moment_run_once_and_the_second_is_refused(envelope: Any) -> None:
+    agent = Agent()
+    stage = A2UIActionMiddleware(same_within=1, on_diagnostic=lambda _: None)
+    app = agent_endpoint(agent, stage, EventThrottleMiddleware())
+    body = {
+        "threadId": "t",
+        "runId": "r",
+        "messages": [],
+        "forwardedProps": {"a2ui": {"clientMessage": V09, **envelope}},
+    }
+    answers: list[str] = []
+
+    async def send() -> None:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            response = await client.post("/", json=body)
+        answers.append(response.text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        group.start_soon(send)
+    # Whether by HTTP or in a stream depends on which of them is ahead; a recorded answer comes as often as it is asked.
+    assert len(agent.inputs) == 1
+    assert any("RUN_FINISHED" in answer for answer in answers)
+    assert all("RUN_FINISHED" in answer or "a2ui_request_running" in answer for answer in answers)
 
 
 async def test_a_body_that_nobody_can_read_still_passes_by() -> None:

@@ -13,6 +13,7 @@ import pytest
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.middleware import Pipeline, SurfaceRegistry
+from agui_pipeline.middleware._recent_requests import RecentRequests
 from agui_pipeline.middleware._request import request
 from agui_pipeline.middleware.actions import (
     A2UIActionMiddleware,
@@ -380,13 +381,16 @@ async def test_a_store_that_fails_does_not_spoil_a_run_that_has_finished(caplog:
     assert ["the store of recordings failed" in record.getMessage() for record in caplog.records] == [True]
 
 
+class Deletes(SurfaceRegistry):
+    """A registry with a surface that is there until a test says otherwise."""
+
+    there = True
+
+    def surfaces(self, thread: str) -> tuple[str, ...]:  # noqa: ARG002
+        return ("s",) if self.there else ()
+
+
 async def test_a_repeat_is_answered_though_the_answer_deleted_the_surface() -> None:
-    class Deletes(SurfaceRegistry):
-        there = True
-
-        def surfaces(self, thread: str) -> tuple[str, ...]:  # noqa: ARG002
-            return ("s",) if self.there else ()
-
     agent, registry = Booking(), Deletes()
     pipeline = Pipeline(agent, A2UIActionMiddleware(registry=registry, unknown_surfaces="refuse"))
     assert await answer(pipeline, click()) == FIRST
@@ -439,6 +443,157 @@ async def test_a_header_that_is_too_long_is_refused() -> None:
     with pytest.raises(LimitError, match="Idempotency-Key is longer than 256"):
         A2UIActionMiddleware().admit(click(None))
     request.reset(token)
+
+
+# Without an id.
+
+
+class Now:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def tap(at: str = "1", *, thread: str = "t", run: str = "r", **fields: Any) -> RunAgentInput:
+    """Return an action as CopilotKit sends it: without an id, with the time."""
+    action = {**ACTION, "timestamp": at, **fields}
+    return run_input(thread_id=thread, run_id=run, forwarded_props={"a2uiAction": {"userAction": action}})
+
+
+def without_id(at: str, **fields: Any) -> RunAgentInput:
+    """Return an action in an envelope that has no id."""
+    message = {"version": "v0.9", "action": {**ACTION, "timestamp": at}}
+    return run_input(thread_id="t", run_id="r", forwarded_props={"a2ui": {"clientMessage": message, **fields}})
+
+
+@pytest.mark.parametrize("make", [tap, without_id])
+async def test_a_double_click_without_an_id_runs_once_as_long_as_it_counts_as_one(make: Any) -> None:
+    now, agent, sink = Now(), Booking(), Sink()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=1, clock=now, on_diagnostic=sink))
+    assert await answer(pipeline, make("1")) == FIRST
+    for _ in range(2):
+        now.time += 0.375
+        assert await answer(pipeline, make("2")) == FIRST
+    assert sink.codes == ["actions.repeated"] * 2
+    now.time += 0.25  # a repeat does not make the next one a repeat for longer
+    assert (await answer(pipeline, make("3")))[1] == "booking 2"
+    now.time += 0.875
+    assert (await answer(pipeline, make("4")))[1] == "booking 2"
+    assert agent.runs == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [tap(thread="u"), tap(name="cancel"), tap(context={"n": "2"}), tap(surfaceId="z"), click(), without_id("1")],
+    ids=["thread", "name", "context", "surface", "id", "carrier"],
+)
+async def test_another_action_is_none(other: RunAgentInput) -> None:
+    agent = Booking()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=60, clock=Now()))
+    await answer(pipeline, tap())
+    await answer(pipeline, other)
+    assert agent.runs == 2
+
+
+async def test_nor_is_one_with_other_data() -> None:
+    agent = Booking()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=60, clock=Now()))
+    for number in (1, 2, 2):
+        await answer(pipeline, without_id("1", clientDataModel={"surfaces": {"s": {"n": number}}}))
+    assert agent.runs == 2
+
+
+async def test_an_id_goes_before_likeness() -> None:
+    agent = Booking()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=60, clock=Now()))
+    for id in ("p", "q", None, None):
+        await answer(pipeline, click(id))
+    assert agent.runs == 3
+
+
+@pytest.mark.parametrize(
+    ("while_running", "expected"),
+    [("refuse", ["RUN_ERROR a2ui_request_running"]), ("join", FIRST)],
+)
+async def test_a_double_click_while_the_first_is_answered(while_running: Any, expected: list[str]) -> None:
+    now, agent = Now(), Booking()
+    agent.gate = anyio.Event()
+    stage = A2UIActionMiddleware(same_within=1, clock=now, while_running=while_running)
+    pipeline = Pipeline(agent, stage)
+    answers: dict[str, list[str]] = {}
+
+    async def send(at: str) -> None:
+        answers[at] = await answer(pipeline, tap(at))
+
+    async with tidy(), anyio.create_task_group() as group:
+        for at in ("1", "2"):
+            group.start_soon(send, at)
+            await anyio.wait_all_tasks_blocked()
+        if while_running == "refuse":
+            with pytest.raises(DecodeError, match="is being answered already"):
+                stage.admit(tap("3"))
+        else:
+            stage.admit(tap("3"))
+        now.time += 1
+        stage.admit(tap("4"))
+        agent.gate.set()
+    assert answers == {"1": FIRST, "2": expected}
+    assert agent.runs == 1
+
+
+async def test_a_click_that_came_too_late_for_that_runs_beside_the_first() -> None:
+    now, agent = Now(), Booking()
+    agent.gate = anyio.Event()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=1, clock=now))
+    async with tidy(), pipeline.open(tap()) as events:
+        await anext(events)
+        now.time += 1
+        async with pipeline.open(tap()) as others:
+            await anext(others)
+            agent.gate.set()
+            rest = [[shown(event) async for event in stream] for stream in (events, others)]
+    assert rest == [["booking 1", *FIRST[2:]], ["booking 2", *FIRST[2:]]]
+
+
+async def test_the_retry_of_one_that_was_cut_runs_and_is_a_first_click_itself() -> None:
+    now, agent = Now(), Booking()
+    pipeline = Pipeline(agent, A2UIActionMiddleware(same_within=1, clock=now))
+    async with tidy():
+        async with pipeline.open(tap()) as events:
+            await anext(events)
+        for _ in range(2):
+            now.time += 0.75
+            assert (await answer(pipeline, tap()))[1] == "booking 2"
+    assert agent.runs == 2
+
+
+async def test_a_double_click_is_answered_though_the_answer_deleted_the_surface() -> None:
+    now, agent, registry = Now(), Booking(), Deletes()
+    stage = A2UIActionMiddleware(same_within=1, clock=now, registry=registry, unknown_surfaces="refuse")
+    pipeline = Pipeline(agent, stage)
+    await answer(pipeline, tap())
+    registry.there = False
+    stage.admit(tap())
+    assert await answer(pipeline, tap()) == FIRST
+    now.time += 1
+    with pytest.raises(DecodeError, match="no such surface"):
+        stage.admit(tap())
+
+
+async def test_recent_requests_are_forgotten_in_time_and_within_a_bound() -> None:
+    now = Now()
+    recent = RecentRequests(1, now)
+    ids = [recent.came("t" * 1000, str(number)) for number in range(5000)]
+    assert len(recent) == 4096
+    assert len(set(ids)) == 5000
+    assert (recent.id_of("t" * 1000, "4999"), recent.id_of("t" * 1000, "0")) == (ids[-1], "")
+    now.time += 1
+    assert recent.id_of("another", "1") == ""
+    assert len(recent) == 0
 
 
 # At the same time.

@@ -112,6 +112,26 @@ def test_a_second_click_joins_the_first(server: Server) -> None:
     until(lambda: server.tasks() == [])
 
 
+@pytest.mark.parametrize(("on_disconnect", "last"), [("cancel", "a2ui_request_cut"), ("detach", "RUN_FINISHED")])
+def test_who_joined_is_cut_with_a_first_client_that_leaves_unless_its_run_goes_on(
+    server: Server, on_disconnect: str, last: str
+) -> None:
+    agent = Booking()
+    server.app = agent_endpoint(agent, A2UIActionMiddleware(while_running="join"), on_disconnect=on_disconnect)
+    first, second = Client(server, BODY), Client(server, BODY)
+    for client in (first, second):
+        client.events(2)
+    first.leave()
+    if on_disconnect == "cancel":
+        until(lambda: agent.running == 0)
+    agent.go.set()
+    (*_, event) = second.events(3)
+    assert (event.code or event.type) == last
+    second.leave()
+    until(lambda: server.tasks() == [])
+    assert agent.runs == 1
+
+
 def test_a_running_request_known_by_its_header_alone_is_refused_before_the_stream(server: Server) -> None:
     body = BODY.replace(b'"requestId": "q", ', b"")
     assert body != BODY

@@ -108,7 +108,7 @@ async def test_a_stage_that_fails_is_a_source_that_fails(log: pytest.LogCaptureF
 
 async def test_what_is_held_comes_before_the_ending() -> None:
     agent = ScriptedAgent([START, OPEN, CONTENT, CONTENT, OopsError()])
-    result = await collect(Pipeline(agent, EventThrottleMiddleware(interval=60), quiet()), INPUT)
+    result = await collect(Pipeline(agent, EventThrottleMiddleware(interval=10), quiet()), INPUT)
     assert result.text == "hihi"
     assert result.types[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
 

@@ -442,7 +442,7 @@ CHAIN_PATCHES = (30, 36, 44, 58)
 
 def full_chain(patch: int) -> list[Any]:
     guard = GuardMiddleware(on_diagnostic=lambda _: None)
-    return [EventThrottleMiddleware(interval=60), guard, quiet(f"0.0.{patch}")]
+    return [EventThrottleMiddleware(interval=10), guard, quiet(f"0.0.{patch}")]
 
 
 def endpoint_of(agent: Any, chain: list[Any], *, wrapped: bool) -> Any:

@@ -92,6 +92,26 @@ def test_the_instruction_has_the_six_rules_of_its_version(version: str) -> None:
     assert ('"version"' in rules[4]) is (version != "v0.8")
 
 
+@pytest.mark.parametrize("version", KEYS)
+def test_a_model_that_may_write_prose_is_told_where_and_keeps_the_other_rules(version: Any) -> None:
+    (_, *strict), (head, *rules) = (default_instruction(version, prose=prose).splitlines() for prose in (False, True))
+    assert "plain text" in head
+    assert rules[2:5] == strict[2:5]
+    assert "plain text stands on other lines" in rules[0]
+    assert "every line is one message" not in rules[0]
+    assert "exactly one, complete, and nothing else" in rules[1]
+    assert "no code fences" in rules[5]
+    assert "no explanation" not in rules[5]
+    planner = A2UIPlannerMiddleware(version=version, prose=True, **FREE)
+    assert planner.text() == "\n".join([head, *rules])
+
+
+@pytest.mark.parametrize("input", ["hello", {"messages": []}, RunAgentInput])
+def test_the_text_is_asked_for_with_an_input_of_a_run(input: Any) -> None:
+    with pytest.raises(TypeError, match=r"wants the RunAgentInput of a run, as run_input\('hello'\) makes one"):
+        A2UIPlannerMiddleware(**FREE).text(input)
+
+
 def test_slots_stand_in_order_behind_their_labels_and_empty_ones_are_left_out() -> None:
     labels = {
         "instruction": "",
@@ -346,7 +366,11 @@ async def test_nor_does_it_under_another_id_and_nothing_else_stays_here() -> Non
         ({"instruction": 1}, "instruction=1"),
         ({"catalogs": [1]}, r"catalogs\[0\]"),
         ({"catalog_aliases": {"a": 1}}, "catalog_aliases="),
-        ({"capabilities": {}}, "capabilities={}"),
+        ({"capabilities": {}}, "capabilities={}: must be None, a ClientCapabilities"),
+        ({"capabilities": ClientCapabilities}, "capabilities=.*: must be None, a ClientCapabilities"),
+        ({"prose": 1}, "prose=1: must be one of False, True"),
+        ({"prose": True, "instruction": "Mine."}, "prose=True: is for the default instruction"),
+        ({"prose": True, "instruction": ""}, "prose=True: is for the default instruction"),
         ({"key": "thread"}, "key='thread'"),
         ({"extract": 1}, "extract=1"),
     ],

@@ -107,7 +107,10 @@ class Judge:
         return envelope if self._validator is None else self._validated(envelope, self._validator, message_id)
 
     def _version(self, envelope: Envelope, message_id: str | None) -> Refusal:
-        reason = f"a message of {envelope.version}; these go on: {', '.join(sorted(self._versions))}"
+        reason = (
+            f"a message of {envelope.version}; these go on: {', '.join(sorted(self._versions))}. Mostly the prompt "
+            "asks for another version than is sent: see `version` of A2UIPlannerMiddleware"
+        )
         detail = {"version": envelope.version, "surface_id": envelope.surface_id}
         self._report("a2ui.version", reason, message_id=message_id, detail=detail)
         return Refusal(f"a message of {envelope.version}, which does not go on")

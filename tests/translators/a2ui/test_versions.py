@@ -32,6 +32,8 @@ def test_v08_does_not_travel_as_custom(sent: dict[str, Any]) -> None:
     assert result.events == run_of(raw(sent))
     assert result.codes == ["a2ui.version"]
     assert result.detail("a2ui.version") == {"version": "v0.8", "surface_id": "s"}
+    (diagnostic,) = result.diagnostics
+    assert diagnostic.message.endswith("see `version` of A2UIPlannerMiddleware")
 
 
 @pytest.mark.parametrize(
