@@ -10,7 +10,7 @@ import contextvars
 import math
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,6 +98,14 @@ class Writer:
             self._frames.clear()
             self._size = 0
             await self._deliver({"type": "http.response.body", "body": data, "more_body": True})
+
+    def deliver(self, frames: Sequence[bytes]) -> Awaitable[None]:
+        """Collect frames and `flush`: in one step where there is one, and nothing waits."""
+        if len(frames) == 1 and not (self._frames or self._busy):
+            return self._deliver({"type": "http.response.body", "body": frames[0], "more_body": True})
+        for frame in frames:
+            self.add(frame)
+        return self.flush()
 
     async def finish(self) -> None:
         """Send what was collected and the end of the response."""

@@ -390,8 +390,6 @@ def encode_sse(item: AnyEvent | SSEFrame, on_diagnostic: DiagnosticSink | None =
         >>> encode_sse(decode_event('{"type":"CUSTOM",\r\n"name":"n"}'))
         b'data: {"type":"CUSTOM",\ndata: "name":"n"}\n\n'
     """
-    if isinstance(item, SSEFrame):
-        return _encode_frame(item, on_diagnostic)
     if isinstance(item, WireEvent):
         sse = item._sse  # noqa: SLF001 - the slots are shared with this module
         if sse is not None:
@@ -399,6 +397,8 @@ def encode_sse(item: AnyEvent | SSEFrame, on_diagnostic: DiagnosticSink | None =
         data = encode_event(item, on_diagnostic)
         if _LF in data or _CR in data:  # the original bytes, pretty-printed: white space between tokens
             data = _lines(data)
+    elif isinstance(item, SSEFrame):
+        return _encode_frame(item, on_diagnostic)
     else:
         data = encode_event(item, on_diagnostic)
     return b"data: %b\n\n" % data
