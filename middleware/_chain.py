@@ -73,11 +73,9 @@ class Chain:
     def feed(self, event: AnyEvent, now: float) -> Iterable[AnyEvent]:
         """Put one event in at the first stage. Look at `ended` after taking the events."""
         events: Sequence[AnyEvent] = (event,)
-        place = 0
-        for feed, timed in self._feeds:
-            if place and len(events) != 1:
-                return self._through(place, events, now)
-            place += 1
+        for place, (feed, timed) in enumerate(self._feeds, 1):
+            if len(events) != 1:
+                return self._through(place - 1, events, now)
             try:
                 given = feed(events[0], now) if timed else feed(events[0])
             except Exception as exc:  # noqa: BLE001 - to the stages after it, it is a source that raises
