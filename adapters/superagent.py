@@ -20,8 +20,9 @@ from agui_pipeline.adapters._superagent_api import Api, Sessions
 from agui_pipeline.adapters._superagent_negotiate import Negotiated, negotiate
 from agui_pipeline.adapters._superagent_sessions import MemorySessions, Session, SessionLimits, SessionStore
 from agui_pipeline.middleware import Middleware, TranslatorMiddleware
-from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number
+from agui_pipeline.middleware._options import check_callable, check_choice, check_count, check_number, check_store
 from agui_pipeline.translators import ConfigurationError, DiagnosticSink
+from agui_pipeline.translators._keys import by_thread
 from agui_pipeline.translators.superagent import DIALECTS
 
 __all__ = ["MemorySessions", "Negotiated", "Session", "SessionStore", "negotiate", "old_agent", "routes"]
@@ -54,10 +55,6 @@ def old_agent(dialect: str, *, agent_id: str | None = None) -> ExchangeFactory:
     return exchange_for(dialect, agent_id=agent_id)
 
 
-def _thread_id(input: RunAgentInput) -> str:
-    return input.thread_id
-
-
 def routes(  # noqa: PLR0913 - the options of an API
     source: Any,
     *middleware: Middleware | TranslatorMiddleware,
@@ -66,7 +63,7 @@ def routes(  # noqa: PLR0913 - the options of an API
     tool_call_updates: bool = False,
     history: bool = True,
     store: SessionStore | None = None,
-    key: Callable[[RunAgentInput], str] = _thread_id,
+    key: Callable[[RunAgentInput], str] = by_thread,
     max_messages: int = 1000,
     max_session: int = 1024 * 1024,
     patience: float = 5.0,
@@ -143,8 +140,7 @@ def routes(  # noqa: PLR0913 - the options of an API
     check_count("max_messages", max_messages, least=1)
     check_count("max_session", max_session, least=1, unit="a whole number of bytes")
     check_number("patience", patience, unit="a number of seconds")
-    if store is not None and (isinstance(store, type) or not isinstance(store, SessionStore)):
-        raise ConfigurationError(f"store={store!r}: must be None, a MemorySessions, or another SessionStore")
+    check_store("store", store, SessionStore, "a MemorySessions, or another SessionStore")
     api = Api(
         Agents(source, middleware),
         middleware,

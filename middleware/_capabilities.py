@@ -10,9 +10,9 @@ from collections import OrderedDict
 from typing import Protocol, runtime_checkable
 
 from agui_pipeline.middleware._options import check_count
-from agui_pipeline.middleware._recordings import short_key
 from agui_pipeline.translators._a2ui_client_carriers import unheard
 from agui_pipeline.translators._encode import encode_json
+from agui_pipeline.translators._keys import short_key
 from agui_pipeline.translators.a2ui_client import A2UICapabilities
 
 

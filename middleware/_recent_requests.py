@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
-from agui_pipeline.middleware._recordings import short_key
+from agui_pipeline.translators._keys import short_key
 
 _MAX_REQUESTS: Final = 4096
 """Requests remembered, the oldest forgotten first: what is forgotten too early runs again."""

@@ -9,13 +9,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from agui_pipeline.middleware._options import check_callable, check_count, check_number
-
-_MAX_KEY: Final = 128
-"""Characters of a key that are kept as they are: a client chooses the id of its thread, also one of a megabyte."""
+from agui_pipeline.translators._keys import short_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +122,3 @@ class ActionRecordings:
 
     def _forget_oldest(self) -> None:
         self._size -= self._kept.popitem(last=False)[1][1].size
-
-
-def short_key(key: str) -> str:
-    """Return a key that is kept in place of a long one."""
-    if len(key) <= _MAX_KEY:
-        return key
-    return "\0" + blake2b(key.encode(errors="surrogatepass")).hexdigest()

@@ -45,6 +45,7 @@ from agui_pipeline.translators._a2ui_client_carriers import empty_carrier
 from agui_pipeline.translators._a2ui_client_data import screen_data_models
 from agui_pipeline.translators._a2ui_client_prompt import STYLES, Style, tell_agent
 from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._keys import by_thread
 from agui_pipeline.translators.a2ui import A2UILimits, CatalogAliases, SurfaceRegistry
 from agui_pipeline.translators.a2ui_client import (
     MAX_REQUEST_ID,
@@ -68,10 +69,6 @@ UnknownSurfaces: TypeAlias = Literal["pass", "refuse"]
 _HEADER: Final = "idempotency-key"
 _LIMITS: Final = A2UILimits()
 _NO_ALIASES: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-def _thread_id(input: RunAgentInput) -> str:
-    return input.thread_id
 
 
 class A2UIActionMiddleware:
@@ -173,7 +170,7 @@ class A2UIActionMiddleware:
         action_states: bool = False,
         capabilities: CapabilityStore | None = None,
         catalog_aliases: Mapping[str, str] = _NO_ALIASES,
-        key: Callable[[RunAgentInput], str] = _thread_id,
+        key: Callable[[RunAgentInput], str] = by_thread,
         limits: A2UILimits = _LIMITS,
         clock: Callable[[], float] = time.monotonic,
         on_diagnostic: DiagnosticSink | None = None,

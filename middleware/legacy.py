@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.middleware._options import check_callable, check_choice
+from agui_pipeline.middleware._options import check_callable, check_choice, check_store
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import (
     AnyEvent,
@@ -110,8 +110,7 @@ class LegacyDowngradeMiddleware(TranslatorMiddleware):
         check_choice("force", force, (False, True))
         check_choice("tool_call_updates", tool_call_updates, (False, True))
         check_callable("clock", clock, "() -> float")
-        if pending is not None and (isinstance(pending, type) or not isinstance(pending, PendingStore)):
-            raise ConfigurationError(f"pending={pending!r}: must be None, a PendingInterrupts, or another PendingStore")
+        check_store("pending", pending, PendingStore, "a PendingInterrupts, or another PendingStore")
         if not isinstance(shown, list | tuple | set | frozenset) or not all(isinstance(id, str) for id in shown):
             raise ConfigurationError(f"shown={shown!r:.200}: must be a list, tuple or set of ids, which are str")
         self._foreign = dialect in SUPERAGENT

@@ -29,6 +29,7 @@ from agui_pipeline.translators import (
 )
 from agui_pipeline.translators._a2ui_sdk import PromptSchemas
 from agui_pipeline.translators._diagnostics import run_sink
+from agui_pipeline.translators._keys import by_thread
 from agui_pipeline.translators.a2ui import VERSIONS
 from agui_pipeline.translators.a2ui._aliases import CatalogAliases
 from agui_pipeline.translators.a2ui._catalogs import BASIC_CATALOGS, catalog_ids
@@ -55,10 +56,6 @@ DIAGNOSTICS: Final[Mapping[str, str]] = {
     "planner.id": "a message of the client that is no system message has the id of the planner's; it was left out",
 }
 """The diagnostics of planning, by code."""
-
-
-def _thread_id(input: RunAgentInput) -> str:
-    return input.thread_id
 
 
 class A2UIPlannerMiddleware(TranslatorMiddleware):
@@ -126,7 +123,7 @@ class A2UIPlannerMiddleware(TranslatorMiddleware):
         catalog_aliases: Mapping[str, str] = _NO_ALIASES,
         placement: Literal["system", "context"] = "system",
         capabilities: CapabilityStore | None = None,
-        key: Callable[[RunAgentInput], str] = _thread_id,
+        key: Callable[[RunAgentInput], str] = by_thread,
         extract: Callable[[RunAgentInput], Mapping[str, Any] | None] | None = None,
         on_diagnostic: DiagnosticSink | None = None,
     ) -> None:

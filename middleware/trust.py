@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.middleware._options import check_callable, check_choice
+from agui_pipeline.middleware._options import check_callable, check_choice, check_store
 from agui_pipeline.middleware._translator import TranslatorMiddleware
 from agui_pipeline.translators import (
     AnyEvent,
@@ -26,6 +26,7 @@ from agui_pipeline.translators import (
 )
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._issued import IssuedCall, IssuedCalls, IssuedStore, IssuedTranslator
+from agui_pipeline.translators._keys import by_thread
 from agui_pipeline.translators._trust import CLIENT_ROLES, TrustLimits, TrustRules, screen_input
 
 __all__ = ["IssuedCall", "IssuedCalls", "IssuedStore", "TrustLimits", "TrustMiddleware"]
@@ -35,10 +36,6 @@ OnViolation: TypeAlias = Literal["drop", "reject"]
 _LIMITS: Final = TrustLimits()
 _ROLES: Final = (*CLIENT_ROLES, "system", "developer")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*")
-
-
-def _thread_id(input: RunAgentInput) -> str:
-    return input.thread_id
 
 
 class TrustMiddleware(TranslatorMiddleware):
@@ -107,7 +104,7 @@ class TrustMiddleware(TranslatorMiddleware):
         *,
         on_violation: OnViolation = "drop",
         issued: IssuedStore | None = None,
-        key: Callable[[RunAgentInput], str] = _thread_id,
+        key: Callable[[RunAgentInput], str] = by_thread,
         compare: bool = True,
         client_calls: Collection[str] = (),
         roles: Collection[str] = CLIENT_ROLES,
@@ -121,8 +118,7 @@ class TrustMiddleware(TranslatorMiddleware):
         check_callable("key", key, "(RunAgentInput) -> str")
         check_choice("compare", compare, (False, True))
         check_choice("allow_file_sources", allow_file_sources, (False, True))
-        if issued is not None and (isinstance(issued, type) or not isinstance(issued, IssuedStore)):
-            raise ConfigurationError(f"issued={issued!r}: must be None, an IssuedCalls, or another IssuedStore")
+        check_store("issued", issued, IssuedStore, "an IssuedCalls, or another IssuedStore")
         if not isinstance(limits, TrustLimits):
             raise ConfigurationError(f"limits={limits!r}: must be a TrustLimits")
         for role in _names("roles", roles):

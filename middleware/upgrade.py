@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ag_ui.core import RunAgentInput
 
-from agui_pipeline.middleware._options import check_callable, check_choice
+from agui_pipeline.middleware._options import check_callable, check_choice, check_store
 from agui_pipeline.middleware._translator import TranslatorMiddleware
-from agui_pipeline.translators import ConfigurationError, Diagnostic, DiagnosticSink
+from agui_pipeline.translators import Diagnostic, DiagnosticSink
 from agui_pipeline.translators._diagnostics import run_sink
 from agui_pipeline.translators._upgrade import DIAGNOSTICS, UpgradeTranslator
 from agui_pipeline.translators._upgrade_interrupts import with_command
@@ -79,8 +79,7 @@ class UpgradeMiddleware(TranslatorMiddleware):
         super().__init__(on_diagnostic=on_diagnostic)
         check_choice("keep_custom", keep_custom, (True, False))
         check_callable("new_id", new_id, "() -> str", optional=True)
-        if pending is not None and (isinstance(pending, type) or not isinstance(pending, PendingStore)):
-            raise ConfigurationError(f"pending={pending!r}: must be None, a PendingInterrupts, or another PendingStore")
+        check_store("pending", pending, PendingStore, "a PendingInterrupts, or another PendingStore")
         self._keep_custom = keep_custom
         self._new_id = new_id
         self.pending: PendingStore = PendingInterrupts() if pending is None else pending

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from agui_pipeline.translators._errors import SequenceError
-from agui_pipeline.translators.lifecycle import ALL, LANES, OWN
+from agui_pipeline.translators.lifecycle import CLOSES_ALL_LANES, CLOSES_OWN_LANE, CLOSES_SUBAGENTS_LANE
 
 CHUNK_TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "TEXT_MESSAGE_CHUNK": ("text", "messageId"),
@@ -19,10 +19,6 @@ CHUNK_TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "REASONING_MESSAGE_CHUNK": ("reasoning", "messageId"),
 }
 """Kind of stream and name of its id by the type of a chunk."""
-
-_CLOSES_SUBAGENTS_LANE: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
-_CLOSES_OWN_LANE: Final = frozenset(name for name, whose in LANES.items() if whose == OWN) - _CLOSES_SUBAGENTS_LANE
-_CLOSES_ALL: Final = frozenset(name for name, whose in LANES.items() if whose == ALL)
 
 
 class Pending(NamedTuple):
@@ -91,12 +87,12 @@ class ChunkLanes:
     def other(self, event: Mapping[str, Any]) -> list[Pending]:
         """Take an event that is no chunk; return the streams that it closes. Unknown types close nothing."""
         name = event["type"]
-        if name in _CLOSES_ALL:
+        if name in CLOSES_ALL_LANES:
             closed = list(self._lanes.values())
             self._lanes.clear()
             return closed
         owner = event.get("subagentRunId")
-        if name in _CLOSES_OWN_LANE or (name in _CLOSES_SUBAGENTS_LANE and owner is not None):
+        if name in CLOSES_OWN_LANE or (name in CLOSES_SUBAGENTS_LANE and owner is not None):
             pending = self._lanes.pop(owner, None)
             return [] if pending is None else [pending]
         return []

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from agui_pipeline.translators._base import Translator
 from agui_pipeline.translators._errors import ConfigurationError
 from agui_pipeline.translators._events import AnyEvent, Event
+from agui_pipeline.translators._keys import short_key
 from agui_pipeline.translators._owners import field_of, owner_of
 
 _MAX_VERSIONS: Final = 8
@@ -24,8 +25,6 @@ _MAX_ARGUMENTS: Final = 4_000_000
 """Characters of a call's arguments that are held until it ends. A longer call is known by its name only."""
 _MAX_CALLS_A_THREAD: Final = 1_000
 _MAX_INTERRUPTS_A_THREAD: Final = 100
-_MAX_KEY: Final = 128
-"""Characters of a key that are kept as they are: a client chooses the id of its thread, also one of a megabyte."""
 _MAX_JSON: Final = 65_536
 """Characters of a text that is compared as JSON; a longer one is compared character by character, which is cheap."""
 _LEGACY_INTERRUPT: Final = "on_interrupt"
@@ -175,10 +174,10 @@ class IssuedCalls:
             self._threads.clear()
             self._calls = 0
         else:
-            self._dropped(self._threads.pop(_short(key), None))
+            self._dropped(self._threads.pop(short_key(key), None))
 
     def _used(self, key: str) -> _Thread | None:
-        key = _short(key)
+        key = short_key(key)
         thread = self._threads.get(key)
         if thread is not None:
             self._threads.move_to_end(key)
@@ -187,7 +186,7 @@ class IssuedCalls:
     def _made(self, key: str) -> _Thread:
         thread = self._used(key)
         if thread is None:
-            thread = self._threads[_short(key)] = _Thread()
+            thread = self._threads[short_key(key)] = _Thread()
             if len(self._threads) > self._max_threads:
                 self._forget_oldest()
         return thread
@@ -380,7 +379,3 @@ def _string(thing: Any, name: str, wire_name: str) -> str | None:
 
 def _with(known: tuple[str, ...], one: str | None) -> tuple[str, ...]:
     return known if one is None or one in known else (*known, one)[-_MAX_VERSIONS:]
-
-
-def _short(key: str) -> str:
-    return key if len(key) <= _MAX_KEY else "#" + blake2b(key.encode(errors="surrogatepass")).hexdigest()

@@ -199,6 +199,10 @@ LANES: Final[Mapping[str, str]] = {
 """Whose streams of chunks an event closes. Not named: RAW, ACTIVITY_*, REASONING_ENCRYPTED_VALUE, SUBAGENT_STARTED,
 and the chunks themselves, which close the stream of the lane that they open another one in."""
 
+CLOSES_SUBAGENTS_LANE: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
+CLOSES_OWN_LANE: Final = frozenset(name for name, whose in LANES.items() if whose == OWN) - CLOSES_SUBAGENTS_LANE
+CLOSES_ALL_LANES: Final = frozenset(name for name, whose in LANES.items() if whose == ALL)
+
 RULES: Final[Mapping[str, str]] = {
     "not-started": "the first event of a stream must be RUN_STARTED (or RUN_ERROR)",
     "run-active": "a run cannot start while another one is active",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from agui_pipeline.translators._compat import HAS_SUBAGENTS
 from agui_pipeline.translators._events import AnyEvent, replace
-from agui_pipeline.translators.lifecycle import ALL, LANES, OWN
+from agui_pipeline.translators.lifecycle import CLOSES_ALL_LANES, CLOSES_OWN_LANE, CLOSES_SUBAGENTS_LANE
 
 if TYPE_CHECKING:
     from agui_pipeline.translators.a2ui._messages import TextMessage
@@ -26,11 +26,6 @@ _CHUNKS: Final[dict[str, tuple[StreamKind, str, tuple[str, ...]]]] = {
     "REASONING_MESSAGE_CHUNK": ("reasoning", "message_id", ()),
 }
 CHUNK_TYPES: Final = frozenset(_CHUNKS)
-# Types that close what is open on the lane of the event, and on every lane. RAW, ACTIVITY_*, SUBAGENT_STARTED and
-# REASONING_ENCRYPTED_VALUE close nothing, and the client has dropped unknown types before.
-_CLOSES_SUBAGENT: Final = frozenset({"SUBAGENT_FINISHED", "SUBAGENT_ERROR"})
-_CLOSES_LANE: Final = frozenset(name for name, whose in LANES.items() if whose == OWN) - _CLOSES_SUBAGENT
-_CLOSES_ALL: Final = frozenset(name for name, whose in LANES.items() if whose == ALL)
 
 
 @dataclass(slots=True)
@@ -102,10 +97,10 @@ class Lanes:
         if not self.streams:
             return ()
         subagent = subagent_of(event)
-        if name in _CLOSES_LANE or (name in _CLOSES_SUBAGENT and subagent is not None):
+        if name in CLOSES_OWN_LANE or (name in CLOSES_SUBAGENTS_LANE and subagent is not None):
             closed = self.streams.pop(subagent, None)
             return () if closed is None else (closed,)
-        return self.close_all() if name in _CLOSES_ALL else ()
+        return self.close_all() if name in CLOSES_ALL_LANES else ()
 
     def close_all(self) -> Sequence[Stream]:
         """Close every lane; return the streams that were open, the oldest first."""

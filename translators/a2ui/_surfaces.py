@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.translators._errors import ConfigurationError
+from agui_pipeline.translators._keys import by_thread
 from agui_pipeline.translators.a2ui._envelope import Envelope
 from agui_pipeline.translators.a2ui._store import MemorySurfaceStore, Record, SurfaceStore, check_bounds
 from agui_pipeline.translators.a2ui._surface import Message, Surface
@@ -155,11 +156,6 @@ class ThreadSurfaces:
             count, size = 1, surface.size
         # Only now: what the store raises ends this run, but another one of the thread may go on.
         log.count, log.size, log.pending = count, size, []
-
-
-def by_thread(input: RunAgentInput) -> str:
-    """Return the thread id: the default `key` of what lasts across runs."""
-    return input.thread_id
 
 
 class SurfaceRegistry:

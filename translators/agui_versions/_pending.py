@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ag_ui.core import RunAgentInput
 
 from agui_pipeline.translators._errors import ConfigurationError
+from agui_pipeline.translators._keys import by_thread, short_key
 
-_MAX_KEY: Final = 128
-"""Characters of a key that are kept as they are: a client chooses the id of its thread, also one of a megabyte."""
 _MAX_A_THREAD: Final = 100
 
 
@@ -48,10 +46,6 @@ class PendingStore(Protocol):
         ...
 
 
-def _thread_id(input: RunAgentInput) -> str:
-    return input.thread_id
-
-
 class PendingInterrupts:
     """A `PendingStore` in the memory of one process, bounded. Keeps an interrupt's JSON object as it is.
 
@@ -75,7 +69,7 @@ class PendingInterrupts:
         (({'id': 'i', 'reason': 'approval'},), ())
     """
 
-    def __init__(self, *, max_threads: int = 10_000, key: Callable[[RunAgentInput], str] = _thread_id) -> None:
+    def __init__(self, *, max_threads: int = 10_000, key: Callable[[RunAgentInput], str] = by_thread) -> None:
         if type(max_threads) is not int or max_threads < 1:
             raise ConfigurationError(
                 f"PendingInterrupts(max_threads={max_threads!r}): must be an integer of at least 1"
@@ -97,7 +91,7 @@ class PendingInterrupts:
 
     def remember(self, key: str, interrupts: Sequence[Mapping[str, Any]], /) -> None:
         """Keep the interrupts that a thread's last finished run left open; none: forget the thread."""
-        key = _short(key)
+        key = short_key(key)
         self._threads.pop(key, None)
         if interrupts:
             self._threads[key] = tuple(interrupts)[-_MAX_A_THREAD:]
@@ -106,7 +100,7 @@ class PendingInterrupts:
 
     def open(self, key: str, /) -> tuple[Mapping[str, Any], ...]:
         """Return the interrupts of a thread, oldest first."""
-        key = _short(key)
+        key = short_key(key)
         if key in self._threads:
             self._threads.move_to_end(key)
         return self._threads.get(key, ())
@@ -123,8 +117,4 @@ class PendingInterrupts:
         if key is None:
             self._threads.clear()
         else:
-            self._threads.pop(_short(key), None)
-
-
-def _short(key: str) -> str:
-    return key if len(key) <= _MAX_KEY else "#" + blake2b(key.encode(errors="surrogatepass")).hexdigest()
+            self._threads.pop(short_key(key), None)
